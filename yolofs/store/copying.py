@@ -13,7 +13,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import msgspec
 
@@ -57,9 +57,30 @@ class CopySource(msgspec.Struct, frozen=True):
 class PathDescriptor(msgspec.Struct, frozen=True):
     """What a descriptor leads to that was opened with ``O_PATH``, and so is good for its attributes
     alone.
+
+    It stays the same thing, a link itself, whatever is at its path by now.
     """
 
     fd: int
+
+    @property
+    def path(self) -> bytes:
+        """A path that leads to it, for calls that take paths and follow links: the system's own."""
+        return b"/proc/self/fd/%d" % self.fd
+
+
+@contextlib.contextmanager
+def held(path: bytes) -> Iterator[PathDescriptor]:
+    """Hold what is at a path, a link itself, for the time of a block.
+
+    Raises:
+        OSError: as open(2).
+    """
+    fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield PathDescriptor(fd)
+    finally:
+        os.close(fd)
 
 
 def at(dir_fd: int, name: bytes) -> bytes:
@@ -74,7 +95,7 @@ def at(dir_fd: int, name: bytes) -> bytes:
 # --- whole files ----------------------------------------------------------------------------------
 
 
-def copy_node(src: bytes, dst: bytes, *, data: bool = True) -> tuple[str, ...]:
+def copy_node(src: bytes | PathDescriptor, dst: bytes, *, data: bool = True) -> tuple[str, ...]:
     """Make ``dst`` a copy of ``src``, whatever its type; of a directory without its children.
 
     Without ``data`` a regular file becomes one hole of the same size.  Returns what could not be
@@ -91,8 +112,9 @@ def copy_node(src: bytes, dst: bytes, *, data: bool = True) -> tuple[str, ...]:
         source.close()
 
 
-def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> CopySource:
-    """Read the metadata of ``path`` and, of a regular file whose ``data`` is wanted, open it.
+def open_source(path: bytes | PathDescriptor, *, data: bool = True, is_base: bool = False) -> CopySource:
+    """Read the metadata of a path, or of what is held, and, of a regular file whose ``data`` is
+    wanted, open it.
 
     Reading leaves the access time alone where that is permitted.  ``is_base``: the path is
     absolute, and nothing is read by any symbolic link on the way there.
@@ -100,21 +122,22 @@ def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Cop
     Raises:
         OSError: it cannot be read; ESTALE if its type changed meanwhile.
     """
-    fd = (open_by_no_link if is_base else os.open)(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if not isinstance(path, PathDescriptor):
+        fd = (open_by_no_link if is_base else os.open)(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            return open_source(PathDescriptor(fd), data=data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
+        finally:
+            os.close(fd)
+    st = os.fstat(path.fd)
+    if stat.S_ISLNK(st.st_mode):
+        return CopySource(read_metadata(path, st=st), target=os.readlink(b"", dir_fd=path.fd))
+    if not data or not stat.S_ISREG(st.st_mode):
+        return CopySource(read_metadata(path, st=st))
+    fd = _open_to_read(path.path)
     try:
-        st = os.fstat(fd)
-        if stat.S_ISLNK(st.st_mode):
-            return CopySource(read_metadata(PathDescriptor(fd), st=st), target=os.readlink(b"", dir_fd=fd))
-        if not data or not stat.S_ISREG(st.st_mode):
-            return CopySource(read_metadata(PathDescriptor(fd), st=st))
-    finally:
-        os.close(fd)
-    fd = _open_to_read(path, open_by_no_link if is_base else os.open)
-    try:
-        st = os.fstat(fd)
-        if not stat.S_ISREG(st.st_mode):
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
-        return CopySource(read_metadata(fd, st=st), fd=fd)
+        return CopySource(read_metadata(fd, st=os.fstat(fd)), fd=fd)
     except BaseException:
         os.close(fd)
         raise
@@ -169,20 +192,23 @@ def write_file(source: CopySource, dst: bytes, *, keep: int | None = None) -> tu
         raise
 
 
-def _open_to_read(path: bytes, opened: Callable[[bytes, int], int]) -> int:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # NONBLOCK: should it now be a fifo
+def _open_to_read(path: bytes) -> int:
+    """Open what a path of the system's own leads to: it is followed."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # NONBLOCK: somebody may have a lease on it
     try:
-        return opened(path, flags | os.O_NOATIME)
+        return os.open(path, flags | os.O_NOATIME)
     except PermissionError as error:
         if error.errno != errno.EPERM:
             raise
-        return opened(path, flags)  # another user's file: only its owner may leave the access time alone
+        return os.open(path, flags)  # another user's file: only its owner may leave the access time alone
 
 
 # --- metadata -------------------------------------------------------------------------------------
 
 
-def copy_metadata(src: bytes, dst: bytes, *, st: os.stat_result | None = None, times: bool = True) -> tuple[str, ...]:
+def copy_metadata(
+    src: bytes, dst: bytes | PathDescriptor, *, st: os.stat_result | None = None, times: bool = True
+) -> tuple[str, ...]:
     """Give ``dst`` the owner, xattrs (ACLs among them), mode and times of ``src``, which has the
     same type.
 
@@ -219,10 +245,16 @@ def read_metadata(src: bytes | int | PathDescriptor, *, st: os.stat_result | Non
     return Metadata(st, tuple(xattrs), tuple(unread))
 
 
-def write_metadata(dst: bytes | int, metadata: Metadata, *, times: bool = True) -> tuple[str, ...]:
+def write_metadata(dst: bytes | int | PathDescriptor, metadata: Metadata, *, times: bool = True) -> tuple[str, ...]:
     """Give ``dst``, a path or descriptor, what :func:`read_metadata` read; as :func:`copy_metadata`
     otherwise.
+
+    What is at a path is held meanwhile: chmod(2) would follow a link that somebody has put there
+    since.
     """
+    if isinstance(dst, bytes):
+        with held(dst) as thing:
+            return write_metadata(thing, metadata, times=times)
     st = metadata.st
     skipped = _write_owner(dst, st)
     # In this order: a new owner clears setuid and capabilities; an xattr needs a file that is still
@@ -235,7 +267,7 @@ def write_metadata(dst: bytes | int, metadata: Metadata, *, times: bool = True) 
     return skipped
 
 
-def _write_owner(dst: bytes | int, st: os.stat_result) -> tuple[str, ...]:
+def _write_owner(dst: int | PathDescriptor, st: os.stat_result) -> tuple[str, ...]:
     now = _stat(dst)
     skipped: tuple[str, ...] = ()
     if now.st_gid != st.st_gid and not _may_chown(dst, -1, st.st_gid):
@@ -245,13 +277,22 @@ def _write_owner(dst: bytes | int, st: os.stat_result) -> tuple[str, ...]:
     return skipped
 
 
-def _stat(file: bytes | int) -> os.stat_result:
-    return os.lstat(file) if isinstance(file, bytes) else os.fstat(file)
+def _stat(file: bytes | int | PathDescriptor) -> os.stat_result:
+    if isinstance(file, bytes):
+        return os.lstat(file)
+    return os.fstat(file.fd if isinstance(file, PathDescriptor) else file)
 
 
-def _may_chown(dst: bytes | int, uid: int, gid: int) -> bool:
+def _place(file: int | PathDescriptor) -> int | bytes:
+    """Return what to give to calls that change metadata, and follow links: a descriptor, or a path
+    of the system's own.
+    """
+    return file.path if isinstance(file, PathDescriptor) else file
+
+
+def _may_chown(dst: int | PathDescriptor, uid: int, gid: int) -> bool:
     try:
-        os.chown(dst, uid, gid, follow_symlinks=isinstance(dst, int))
+        os.chown(_place(dst), uid, gid)
     except OSError as error:
         if error.errno not in _NO_SUCH_METADATA | {errno.EINVAL}:  # that: an id that this user namespace does not have
             raise
@@ -259,7 +300,7 @@ def _may_chown(dst: bytes | int, uid: int, gid: int) -> bool:
     return True
 
 
-def _may_chmod(dst: bytes | int, mode: int) -> bool:
+def _may_chmod(dst: int | PathDescriptor, mode: int) -> bool:
     """Set a mode; tell whether ``dst`` has it now.  Another user's file may have it already.
 
     The kernel takes setgid away where the user is not in the group, also if it was there before.
@@ -267,7 +308,7 @@ def _may_chmod(dst: bytes | int, mode: int) -> bool:
     try:
         if mode & stat.S_ISGID and stat.S_IMODE(_stat(dst).st_mode) == mode:
             return True
-        os.chmod(dst, mode)
+        os.chmod(_place(dst), mode)
         if mode & stat.S_ISGID:
             return stat.S_IMODE(_stat(dst).st_mode) == mode
     except OSError as error:
@@ -277,15 +318,16 @@ def _may_chmod(dst: bytes | int, mode: int) -> bool:
     return True
 
 
-def may_set_times(dst: bytes | int, st: os.stat_result) -> bool:
+def may_set_times(dst: bytes | int | PathDescriptor, st: os.stat_result) -> bool:
     """Give a path or descriptor the times of ``st``; tell whether that was permitted."""
     return may_set_ns(dst, st.st_atime_ns, st.st_mtime_ns)
 
 
-def may_set_ns(dst: bytes | int, atime_ns: int, mtime_ns: int) -> bool:
+def may_set_ns(dst: bytes | int | PathDescriptor, atime_ns: int, mtime_ns: int) -> bool:
     """Give a path or descriptor these times; tell whether that was permitted."""
+    place = dst if isinstance(dst, bytes) else _place(dst)
     try:
-        os.utime(dst, ns=(atime_ns, mtime_ns), follow_symlinks=isinstance(dst, int))
+        os.utime(place, ns=(atime_ns, mtime_ns), follow_symlinks=not isinstance(dst, bytes))
     except OSError as error:
         if error.errno not in _NO_SUCH_METADATA:
             raise
@@ -305,36 +347,37 @@ def _mode_for(st: os.stat_result, skipped: tuple[str, ...]) -> int:
     return mode
 
 
-def _write_xattrs(dst: bytes | int, wanted: dict[str, bytes], unread: tuple[str, ...]) -> tuple[str, ...]:
+def _write_xattrs(dst: int | PathDescriptor, wanted: dict[str, bytes], unread: tuple[str, ...]) -> tuple[str, ...]:
     """Make the xattrs of ``dst`` those ``wanted``; leave those alone of which it is not known what
     they should be.
     """
-    present = _list_xattrs(dst)
+    place = _place(dst)
+    present = _list_xattrs(place, follows=True)
     if not wanted and not present:
         return ()
     _let_owner_in(dst)
-    skipped = [name for name, value in wanted.items() if not _may_set_xattr(dst, name, value, name in present)]
+    skipped = [name for name, value in wanted.items() if not _may_set_xattr(place, name, value, name in present)]
     for name in present:
         is_surplus = name not in wanted and f"xattr {name}" not in unread and not is_label(name)
-        if is_surplus and not _may_remove_xattr(dst, name):
+        if is_surplus and not _may_remove_xattr(place, name):
             skipped.append(name)
     return tuple(f"xattr {name}" for name in skipped)
 
 
-def _let_owner_in(path: bytes | int) -> None:
+def _let_owner_in(dst: int | PathDescriptor) -> None:
     """Widen the mode, if it is ours to change: xattrs cannot be read or written through a mode that
     forbids it.
     """
-    mode = _stat(path).st_mode
+    mode = _stat(dst).st_mode
     if mode & 0o600 != 0o600 and not stat.S_ISLNK(mode):
         with contextlib.suppress(PermissionError):
-            os.chmod(path, stat.S_IMODE(mode) | 0o600)
+            os.chmod(_place(dst), stat.S_IMODE(mode) | 0o600)
 
 
-def _may_set_xattr(path: bytes | int, name: str, value: bytes, is_present: bool) -> bool:
+def _may_set_xattr(place: bytes | int, name: str, value: bytes, is_present: bool) -> bool:
     try:
-        if not is_present or os.getxattr(path, name, follow_symlinks=isinstance(path, int)) != value:
-            os.setxattr(path, name, value, follow_symlinks=isinstance(path, int))
+        if not is_present or os.getxattr(place, name) != value:
+            os.setxattr(place, name, value)
     except OSError as error:
         if error.errno not in _NOT_PERMITTED:
             raise
@@ -342,9 +385,9 @@ def _may_set_xattr(path: bytes | int, name: str, value: bytes, is_present: bool)
     return True
 
 
-def _may_remove_xattr(path: bytes | int, name: str) -> bool:
+def _may_remove_xattr(place: bytes | int, name: str) -> bool:
     try:
-        os.removexattr(path, name, follow_symlinks=isinstance(path, int))
+        os.removexattr(place, name)
     except OSError as error:
         if error.errno not in _NOT_PERMITTED | {errno.ENODATA}:
             raise

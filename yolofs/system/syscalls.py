@@ -73,8 +73,9 @@ def _syscall(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_char])
     return int(_libc.syscall(number, *arguments))
 
 
-def open_by_no_link(path: bytes, flags: int) -> int:
-    """Open an absolute path that has to lead through no symbolic link, and return the descriptor.
+def open_by_no_link(path: bytes, flags: int, *, directory: int = _AT_FDCWD) -> int:
+    """Open an absolute path, or one in an open ``directory``, that has to lead through no symbolic
+    link, and return the descriptor.
 
     Danger: what was a directory a moment ago may be a link now.  Anybody who may write above it can
     have put it there, and it leads to what other rules judge, or what belongs to somebody else.  A
@@ -84,9 +85,9 @@ def open_by_no_link(path: bytes, flags: int) -> int:
         OSError: as open(2); ELOOP if any component is a symbolic link, the last one too.
     """
     if len(path) >= PATH_MAX or not _has_openat2():
-        return _open_by_components(path, flags)
+        return _open_by_components(path, flags, directory)
     how = _how(flags)
-    while (fd := _syscall(_OPENAT2, _AT_FDCWD, path, how, _HOW_BYTES)) < 0:
+    while (fd := _syscall(_OPENAT2, directory, path, how, _HOW_BYTES)) < 0:
         if ctypes.get_errno() != errno.EINTR:
             _raise(path)
     return fd
@@ -108,10 +109,11 @@ def _has_openat2() -> bool:
     return fd >= 0
 
 
-def _open_by_components(path: bytes, flags: int) -> int:
+def _open_by_components(path: bytes, flags: int, directory: int) -> int:
     """Do what :func:`open_by_no_link` does, one directory after another."""
     names = [name for name in path.split(b"/") if name] or [b"."]
-    above = os.open(b"/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    start, start_fd = (b"/", None) if path.startswith(b"/") else (b".", directory)
+    above = os.open(start, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=start_fd)
     for name in names[:-1]:
         try:
             below = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
@@ -255,16 +257,16 @@ def may_leave_its_directory(path: bytes, st: os.stat_result) -> bool:
     return not stat.S_ISDIR(st.st_mode) or st.st_uid == os.geteuid() or os.access(path, os.W_OK, effective_ids=True)
 
 
-def may_never_change(path: bytes) -> bool:
-    """Tell whether what is at a path, a link itself, is immutable or append-only (chattr), for root
-    too.
+def may_never_change(target: bytes | int) -> bool:
+    """Tell whether what is at a path (a link itself), or is open, is immutable or append-only
+    (chattr), for root too.
 
     False where the kernel or the filesystem does not tell.
 
     Raises:
         OSError: as statx(2).
     """
-    return bool(int.from_bytes(_statx(path, 0)[8:16], sys.byteorder) & _STATX_ATTR_FIXED)
+    return bool(int.from_bytes(_statx(target, 0)[8:16], sys.byteorder) & _STATX_ATTR_FIXED)
 
 
 def birth_ns(path: bytes) -> int | None:

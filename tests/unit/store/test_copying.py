@@ -370,21 +370,44 @@ def test_a_missing_source_is_an_error(room: bytes) -> None:
     assert os.listdir(room) == []
 
 
-def test_a_file_that_turns_into_a_fifo_is_neither_waited_for_nor_copied(
-    room: bytes, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: os.symlink(b"secret", path)])
+def test_what_takes_the_place_of_a_file_is_neither_waited_for_nor_read(
+    room: bytes, monkeypatch: pytest.MonkeyPatch, put: Callable[[bytes], None]
 ) -> None:
-    make(room + b"/file")
+    make(room + b"/file", b"looked at")
+    make(room + b"/secret", b"secret")
     open_to_read = copying._open_to_read
 
-    def change_and_open(path: bytes, opened: Callable[[bytes, int], int]) -> int:
-        os.unlink(path)
-        os.mkfifo(path)
-        return open_to_read(path, opened)
+    def change_and_open(path: bytes) -> int:
+        os.unlink(room + b"/file")
+        put(room + b"/file")
+        return open_to_read(path)
 
     with monkeypatch.context() as patch:
         patch.setattr(copying, "_open_to_read", change_and_open)
-        with pytest.raises(OSError, match=os.strerror(errno.ESTALE)):
-            copying.open_source(room + b"/file")
+        source = copying.open_source(room + b"/file")
+    assert os.read(source.fd, 100) == b"looked at"
+    source.close()
+
+
+def test_a_link_that_takes_the_place_of_what_gets_metadata_is_not_followed(
+    room: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, secret = make(room + b"/file", b"x"), make(room + b"/secret", b"secret")
+    os.chmod(secret, 0o600)
+    metadata = copying.read_metadata(file)
+    write_owner = copying._write_owner
+
+    def change_and_write(dst: int | copying.PathDescriptor, st: os.stat_result) -> tuple[str, ...]:
+        os.rename(file, room + b"/aside")
+        os.symlink(secret, file)
+        return write_owner(dst, st)
+
+    os.chmod(file, 0o755)
+    monkeypatch.setattr(copying, "_write_owner", change_and_write)
+    assert copying.write_metadata(file, metadata) == ()
+    assert stat.S_IMODE(os.stat(secret).st_mode) == 0o600
+    assert os.stat(room + b"/aside").st_mode == metadata.st.st_mode
 
 
 def test_no_descriptor_is_left_open(room: bytes) -> None:

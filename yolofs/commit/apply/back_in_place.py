@@ -22,6 +22,7 @@ from yolofs.commit.plan.plan import MetadataBefore, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying, file_data
 from yolofs.store.as_read import StoreFiles
+from yolofs.store.copying import PathDescriptor
 from yolofs.system import syscalls
 
 _OPENED = (0o600, stat.S_IWUSR, stat.S_IRWXU)
@@ -93,24 +94,32 @@ class BackInPlace(ResumedSteps):
                 if step.was is not None:
                     self._give(step.path, step.was, None, said)
             return
-        spot, st = self._reach(step.path)
-        if self._inode(backup) is None:
-            if step.was is not None and self._inode(spot) == step.inode and _is_opened_up(st.st_mode, step.was.mode):
-                os.chmod(self._at(spot), stat.S_IMODE(step.was.mode))
-            if said.came is not None:
-                self.meanwhile.lost.append(step.path)
-            return
-        if not stat.S_ISREG(st.st_mode) or (said.came is None and self._inode(spot) != step.inode):
-            return  # the host's: what it was stays in ``replaced``
+        with self._held(step.path) as (thing, st):
+            is_steps = self._inode(Spot(*split(step.path))) == step.inode == st.st_ino
+            if self._inode(backup) is None:
+                if step.was is not None and is_steps and _is_opened_up(st.st_mode, step.was.mode):
+                    os.chmod(thing.path, stat.S_IMODE(step.was.mode))
+                if said.came is not None:
+                    self.meanwhile.lost.append(step.path)
+                return
+            if not stat.S_ISREG(st.st_mode) or (said.came is None and not is_steps):
+                return  # the host's: what it was stays in ``replaced``
+            self._write_into(thing, st, backup, step, said)
+        self._written.append(backup)
+
+    def _write_into(
+        self, thing: PathDescriptor, st: os.stat_result, backup: Spot, step: Rewrite, said: step_log.LoggedStep
+    ) -> None:
+        """Write what was kept of a file back into it."""
         was = self._with_hosts(step.was, step.path, st, step.ino, said) if step.was is not None else None
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
-            os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
+            os.chmod(thing.path, stat.S_IMODE(st.st_mode) | 0o600)
         is_as_set = said.came is not None and st.st_ctime_ns == said.came.ctime_ns and self._is_as_set(st, step.ino)
-        if not is_as_set and not self._is_half_written(spot, step):
-            self._copy_found(spot, step)
+        if not is_as_set and not self._is_half_written(thing, step):
+            self._copy_found(thing, step)
         source = os.open(backup.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(backup))
         try:
-            target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
+            target = os.open(thing.path, os.O_WRONLY | os.O_CLOEXEC)
             try:
                 file_data.copy_data(source, target, os.fstat(source).st_size)
             finally:
@@ -118,10 +127,9 @@ class BackInPlace(ResumedSteps):
         finally:
             os.close(source)
         if was is not None:
-            self._give(step.path, was, None, said)
+            self._give_to(thing, step.path, was, None, said)
         else:
-            self._note(step.path, copying.copy_metadata(self._at(backup), self._at(spot)))
-        self._written.append(backup)
+            self._note(step.path, copying.copy_metadata(self._at(backup), thing))
 
     def _put_backup_there(self, backup: Spot, step: Rewrite) -> None:
         """Put what was kept of a file where the file was, across devices if need be."""
@@ -173,22 +181,34 @@ class BackInPlace(ResumedSteps):
         the host has given it since stays.
         """
         try:
-            spot, st = self._reach(path)
+            with self._held(path) as (thing, _):
+                self._give_to(thing, path, was, ino, said, times=times)
         except (FileNotFoundError, NotADirectoryError):
             return
+
+    def _give_to(
+        self,
+        thing: PathDescriptor,
+        path: RelPath,
+        was: MetadataBefore,
+        ino: StoreIno | None,
+        said: step_log.LoggedStep,
+        *,
+        times: bool = True,
+    ) -> None:
+        """Do the same to what was at the path and is held."""
+        st = os.fstat(thing.fd)
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(was.mode):
             return
         if ino is not None:
             was = self._with_hosts(was, path, st, ino, said)
         wanted = metadata_of(was)
-        if self._has(
-            spot, st, wanted
-        ):  # where nothing was done, nothing has to be written: that may be forbidden by now
+        if self._has(thing, st, wanted):  # nothing was done, and writing may be forbidden by now
             return
-        left_out = copying.write_metadata(self._at(spot), wanted, times=times)
+        left_out = copying.write_metadata(thing, wanted, times=times)
         self._note(path, left_out)
         if "times" in left_out:
-            st = os.stat(self._at(spot), follow_symlinks=False)
+            st = os.fstat(thing.fd)
             self._untimed.add((st.st_ino, looks_of(st)))
 
     def _with_hosts(
@@ -214,7 +234,8 @@ class BackInPlace(ResumedSteps):
             self.meanwhile.given.append(path)
         return msgspec.structs.replace(was, mode=mode, uid=uid, gid=gid)
 
-    def _has(self, spot: Spot, st: os.stat_result, wanted: copying.Metadata) -> bool:
+    @staticmethod
+    def _has(thing: PathDescriptor, st: os.stat_result, wanted: copying.Metadata) -> bool:
         """Tell whether something has the metadata that it is to have; the time of access may
         differ.
         """
@@ -222,7 +243,7 @@ class BackInPlace(ResumedSteps):
         if looks != (wanted.st.st_mode, wanted.st.st_uid, wanted.st.st_gid, wanted.st.st_mtime_ns):
             return False
         try:
-            return dict(copying.read_metadata(self._at(spot)).xattrs) == dict(wanted.xattrs)
+            return dict(copying.read_metadata(thing).xattrs) == dict(wanted.xattrs)
         except OSError:
             return False
 

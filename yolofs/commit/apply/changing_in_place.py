@@ -14,9 +14,9 @@ from yolofs.commit.plan.plan import (
     Rewrite,
     SetMetadata,
 )
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, split
 from yolofs.store import copying, file_data
-from yolofs.store.copying import at
+from yolofs.store.copying import PathDescriptor, at
 from yolofs.system import syscalls
 from yolofs.system.clock import is_kept_as
 
@@ -27,30 +27,30 @@ class ChangingInPlace(Keeping):
     """Changes things in their places."""
 
     def _rewrite(self, step: Rewrite) -> None:
-        spot, st = self._reach(step.path)
-        # another inode is right if it came from another device, or from the host; but what is
-        # written to must have no name elsewhere, where it is somebody's
-        if not stat.S_ISREG(st.st_mode) or (st.st_nlink > 1 and self._is_not_bases(step.path, st)):
-            raise OSError(errno.ESTALE, _REPLACED)
-        self._as_seen.check(st)
-        if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
-            os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
-        self._back_up(spot, st, step)
-        self._as_seen.forget(st)
-        target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
-        try:
-            source = self._store.open(step.ino, os.O_RDONLY)
+        with self._held(step.path) as (thing, st):
+            # another inode is right if it came from another device, or from the host; but what is
+            # written to must have no name elsewhere, where it is somebody's
+            if not stat.S_ISREG(st.st_mode) or (st.st_nlink > 1 and self._is_not_bases(step.path, thing, st)):
+                raise OSError(errno.ESTALE, _REPLACED)
+            self._as_seen.check(st)
+            if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
+                os.chmod(thing.path, stat.S_IMODE(st.st_mode) | 0o600)
+            self._back_up(thing, st, step)
+            self._as_seen.forget(st)
+            target = os.open(thing.path, os.O_WRONLY | os.O_CLOEXEC)
             try:
-                file_data.copy_data(source, target, os.fstat(source).st_size)
+                source = self._store.open(step.ino, os.O_RDONLY)
+                try:
+                    file_data.copy_data(source, target, os.fstat(source).st_size)
+                finally:
+                    os.close(source)
             finally:
-                os.close(source)
-        finally:
-            os.close(target)
-        self._note(step.path, copying.write_metadata(self._at(spot), self._store.metadata(step.ino)))
+                os.close(target)
+            self._note(step.path, copying.write_metadata(thing, self._store.metadata(step.ino)))
         if step.is_first:
-            self._sync_beside(spot)
+            self._sync_beside(Spot(*split(step.path)))
 
-    def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
+    def _back_up(self, thing: PathDescriptor, st: os.stat_result, step: Rewrite) -> None:
         """Keep a copy of what is about to be overwritten.  If there is one already, it is whole,
         and was made before a crash.
         """
@@ -62,7 +62,7 @@ class ChangingInPlace(Keeping):
             made = None  # it is no copy of what is there
         if made is None or not _exists(self._new.fd, name):
             self._clear_new(name)
-            copying.copy_node(self._at(spot), at(self._new.fd, name))
+            copying.copy_node(thing, at(self._new.fd, name))
             os.chmod(at(self._new.fd, name), stat.S_IMODE(st.st_mode) | 0o400)
             if self._durable:  # now, as the only other copy is about to be overwritten
                 _sync_file(self._new.fd, name)
@@ -75,18 +75,18 @@ class ChangingInPlace(Keeping):
             os.unlink(name, dir_fd=self._new.fd)
 
     def _set_metadata(self, step: SetMetadata) -> None:
-        spot, st = self._reach(step.path)
-        if self._is_not_bases(step.path, st):  # another's mode could open a file that is closed to others
-            raise OSError(errno.ESTALE, _REPLACED)
-        self._as_seen.check(st)
-        self._as_seen.forget(st)
-        self._copy_metadata(step.ino, spot, st, step.path)
+        with self._held(step.path) as (thing, st):
+            if self._is_not_bases(step.path, thing, st):  # another's mode could open a file that is closed to others
+                raise OSError(errno.ESTALE, _REPLACED)
+            self._as_seen.check(st)
+            self._as_seen.forget(st)
+            self._copy_metadata(step.ino, thing, st, step.path)
         if step.inode is not None:
-            self._sync_beside(spot)
+            self._sync_beside(Spot(*split(step.path)))
 
-    def _is_not_bases(self, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether what is at a path, with attributes ``st``, is surely not what base had there
-        before the first step.
+    def _is_not_bases(self, path: RelPath, thing: PathDescriptor, st: os.stat_result) -> bool:
+        """Tell whether what was at a path, with attributes ``st``, is surely not what base had
+        there before the first step.
 
         OverlayFS gives a file that it copies up another inode number.
         """
@@ -94,24 +94,22 @@ class ChangingInPlace(Keeping):
             return False
         if st.st_ino in self._marked or any(st.st_ino == inode for inode, _ in self._copied):
             return False
-        return not syscalls.is_on_overlay(self._at(self._reach(path)[0]))
+        return not syscalls.is_on_overlay(thing.fd)
 
     def _finish_directory(self, step: FinishDirectory) -> None:
         self._directories.forget(step.path)
-        spot, st = self._reach(step.path)
-        if not stat.S_ISDIR(st.st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), step.path)
-        if step.ino is not None:
-            if step.was is not None and self._is_not_bases(step.path, st):
-                raise OSError(errno.ESTALE, _REPLACED)
-            self._copy_metadata(step.ino, spot, st, step.path)
-            st = os.lstat(self._at(spot))
-        if st.st_mtime_ns == step.mtime_ns:
-            return
-        if not copying.may_set_ns(
-            self._at(spot), st.st_atime_ns, step.mtime_ns
-        ):  # another user's directory, such as /tmp
-            self._note(step.path, ("times",))
+        with self._held(step.path) as (thing, st):
+            if not stat.S_ISDIR(st.st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), step.path)
+            if step.ino is not None:
+                if step.was is not None and self._is_not_bases(step.path, thing, st):
+                    raise OSError(errno.ESTALE, _REPLACED)
+                self._copy_metadata(step.ino, thing, st, step.path)
+                st = os.fstat(thing.fd)
+            if st.st_mtime_ns == step.mtime_ns:
+                return
+            if not copying.may_set_ns(thing, st.st_atime_ns, step.mtime_ns):  # another user's, such as /tmp
+                self._note(step.path, ("times",))
 
     def has_time_given(self, step: FinishDirectory) -> bool:
         """Tell whether a directory has the time that a step gives it."""
@@ -120,13 +118,12 @@ class ChangingInPlace(Keeping):
         except (FileNotFoundError, NotADirectoryError):
             return False
 
-    def _copy_metadata(self, ino: int, spot: Spot, st: os.stat_result, path: RelPath) -> None:
+    def _copy_metadata(self, ino: int, thing: PathDescriptor, st: os.stat_result, path: RelPath) -> None:
         metadata = self._store.metadata(ino)
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(metadata.st.st_mode):
             raise OSError(errno.ESTALE, _REPLACED)
-        place = self._at(spot)
-        left_out = copying.write_metadata(place, metadata)
-        if left_out and syscalls.may_never_change(place):  # the host has done that since it was looked at
+        left_out = copying.write_metadata(thing, metadata)
+        if left_out and syscalls.may_never_change(thing.fd):  # the host has done that since it was looked at
             raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
         self._note(path, left_out)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Self, TypeVar
 
 from yolofs.paths import ROOT, RelPath, join, split
-from yolofs.store.copying import at
+from yolofs.store.copying import at, held
 from yolofs.system import syscalls
 
 _FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -232,7 +232,7 @@ def rename_with(
     def act(dst_fd: int) -> T:
         return rename(*src, dst_fd, dst[1])
 
-    return _moving(src, lambda: directories.within(dst[0], act), lambda: (directories.open(dst[0]), dst[1]))
+    return _moving(src, lambda: directories.within(dst[0], act))
 
 
 def rename_out(
@@ -244,34 +244,33 @@ def rename_out(
     """Do the same as :func:`rename_with` the other way round: out of a directory of base."""
 
     def act(src_fd: int) -> T:
-        return _moving((src_fd, src[1]), lambda: rename(src_fd, src[1], *dst), lambda: dst)
+        return _moving((src_fd, src[1]), lambda: rename(src_fd, src[1], *dst))
 
     return directories.within(src[0], act)
 
 
 def rename_between(src: tuple[int, bytes], dst: tuple[int, bytes], rename: Callable[[int, bytes, int, bytes], T]) -> T:
     """Do the same as :func:`rename_with` from one open directory to another, neither of base."""
-    return _moving(src, lambda: rename(*src, *dst), lambda: dst)
+    return _moving(src, lambda: rename(*src, *dst))
 
 
-def _moving(src: tuple[int, bytes], rename: Callable[[], T], where: Callable[[], tuple[int, bytes]]) -> T:
+def _moving(src: tuple[int, bytes], rename: Callable[[], T]) -> T:
     try:
         return rename()
     except PermissionError as error:
         if error.errno != errno.EACCES:
             raise
-        st = os.stat(src[1], dir_fd=src[0], follow_symlinks=False)
+        refused = error
+    with held(at(*src)) as thing:  # it is the same one at its new place, and no link that is put at either
+        st = os.fstat(thing.fd)
         is_ours = st.st_uid == os.geteuid() and stat.S_ISDIR(st.st_mode)
         if not is_ours or st.st_mode & stat.S_IWUSR:
-            raise
-    os.chmod(at(*src), stat.S_IMODE(st.st_mode) | stat.S_IWUSR)
-    place = src
-    try:
-        result = rename()
-        place = where()
-        return result
-    finally:
-        os.chmod(at(*place), stat.S_IMODE(st.st_mode))
+            raise refused
+        os.chmod(thing.path, stat.S_IMODE(st.st_mode) | stat.S_IWUSR)
+        try:
+            return rename()
+        finally:
+            os.chmod(thing.path, stat.S_IMODE(st.st_mode))
 
 
 def _itself(fd: int) -> bytes:

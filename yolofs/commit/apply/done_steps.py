@@ -29,6 +29,7 @@ from yolofs.commit.plan.plan import (
     Step,
 )
 from yolofs.paths import RelPath, split
+from yolofs.store.copying import PathDescriptor
 
 _CHUNK_BYTES = 1 << 20
 READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -71,8 +72,9 @@ class DoneSteps(Identified):
             return False
         return there not in self._looks and not self._is_copied(path)
 
-    def _is_not_bases(self, path: RelPath, st: os.stat_result) -> bool:
-        return self._is_the_hosts(path) and super()._is_not_bases(path, st)
+    def _is_not_bases(self, path: RelPath, thing: PathDescriptor, st: os.stat_result) -> bool:
+        is_there_still = self._inode(Spot(*split(path))) == st.st_ino
+        return (not is_there_still or self._is_the_hosts(path)) and super()._is_not_bases(path, thing, st)
 
     def _is_directory_made(self, step: MakeDirectory) -> bool:
         """Tell whether a directory is there that was not made before the first step: it lies on

@@ -21,11 +21,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.commit.apply.trees import remove_tree
+from yolofs.commit.apply.trees import OpenTree, remove_tree
 from yolofs.commit.plan.moves import Moves
 from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.copying import at
 from yolofs.store.owners import gives_group
 from yolofs.store.restored import Stamp
 from yolofs.system.plain_files import open_plain, read_note
@@ -266,12 +267,12 @@ def _times_without(folder: NotedFolder, directory: int, last: bytes, parking: by
 
 def _empty(directory: int, last: bytes) -> bool:
     """Remove what is in a folder; tell whether there is such a folder."""
-    path = b"/proc/self/fd/%d/%b" % (directory, last)
     try:
-        if not stat.S_ISDIR(os.lstat(path).st_mode):
+        if not stat.S_ISDIR(os.stat(last, dir_fd=directory, follow_symlinks=False).st_mode):
             return False
-        for name in os.listdir(path):
-            remove_tree(os.path.join(path, name))
+        with OpenTree(at(directory, last)) as tree, tree.directory(b"") as folder:
+            for name in map(os.fsencode, os.listdir(folder)):
+                remove_tree(at(folder, name))
     except FileNotFoundError:
         return False
     return True

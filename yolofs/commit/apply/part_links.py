@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from yolofs.commit.apply.copy_log import Copied, FileNumbers, ObjectByDevice
+from yolofs.commit.apply.trees import OpenTree
 from yolofs.commit.plan.plan import MetadataBefore
 from yolofs.store import copying
 from yolofs.system import syscalls
@@ -41,6 +42,7 @@ Original: TypeAlias = BeforeWriting | MetadataBefore | None
 None if that cannot be told.
 """
 
+_GONE = (FileNotFoundError, NotADirectoryError)
 _PREFIX = b"apart-"
 _NOTE = b"parted"
 """In a commit's directory: for each name in ``replaced`` that has a copy now, the file that it was
@@ -206,19 +208,40 @@ def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
     for directory, was in directories.items():
         _open_up(directory, was)
     for apart in copies:
-        fd = os.open(apart.names[0], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            before = os.fstat(fd).st_ctime_ns
+            with _opened(apart.names[0]) as name:
+                before = os.fstat(name.fd).st_ctime_ns
+                _put_one(apart)
+                ctimes[apart.file[1]] = Ctimes(before, _ctime_of_open(name.fd))
+        except _GONE:
             _put_one(apart)
-            ctimes[apart.file[1]] = Ctimes(before, _ctime_of_open(fd))
-        finally:
-            os.close(fd)
     for directory, was in directories.items():
-        with contextlib.suppress(FileNotFoundError):  # somebody has removed what is kept
-            if stat.S_IMODE(os.stat(directory).st_mode) != was.mode:
-                os.chmod(directory, was.mode)
-            copying.may_set_ns(directory, was.atime_ns, was.mtime_ns)
+        with contextlib.suppress(*_GONE), _opened(directory) as kept:
+            if stat.S_IMODE(os.fstat(kept.fd).st_mode) != was.mode:
+                os.chmod(kept.path, was.mode)
+            copying.may_set_ns(kept, was.atime_ns, was.mtime_ns)
     return ctimes
+
+
+@contextlib.contextmanager
+def _opened(path: bytes) -> Iterator[copying.PathDescriptor]:
+    """Hold what is at a path in what is kept.  Whoever had a directory in there open can write to
+    it still, so no link is followed.
+
+    Raises:
+        NotADirectoryError: somebody has put a link in the place of a directory.
+        OSError: as open(2).
+    """
+    try:
+        fd = syscalls.open_by_no_link(path, os.O_PATH)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from error
+        raise
+    try:
+        yield copying.PathDescriptor(fd)
+    finally:
+        os.close(fd)
 
 
 def _ctime_of_open(fd: int) -> int | None:
@@ -235,9 +258,11 @@ def _ctime_of_open(fd: int) -> int | None:
 
 def _open_up(directory: bytes, was: _DirectoryAsItWas) -> None:
     """Make a directory of ours writable that forbids that."""
-    with contextlib.suppress(FileNotFoundError):
-        if was.mode & stat.S_IRWXU != stat.S_IRWXU and os.stat(directory).st_uid == os.geteuid():
-            os.chmod(directory, was.mode | stat.S_IRWXU)
+    if was.mode & stat.S_IRWXU == stat.S_IRWXU:
+        return
+    with contextlib.suppress(*_GONE), _opened(directory) as kept:
+        if os.fstat(kept.fd).st_uid == os.geteuid():
+            os.chmod(kept.path, was.mode | stat.S_IRWXU)
 
 
 def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _DirectoryAsItWas]:
@@ -251,12 +276,13 @@ def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _Dire
     except (msgspec.DecodeError, UnicodeDecodeError):
         noted = {}
     inside = {os.path.relpath(os.path.dirname(name), parking) for apart in copies for name in apart.names}
-    found = {
-        directory: _DirectoryAsItWas(stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
-        for directory in inside
-        if b"/" in directory  # those names that lie in the folder of what is kept are in none of base's
-        for st in [os.stat(os.path.join(parking, directory))]
-    } | noted
+    found: dict[bytes, _DirectoryAsItWas] = {}
+    for directory in inside:
+        if b"/" in directory:  # those names that lie in the folder of what is kept are in none of base's
+            with contextlib.suppress(*_GONE), _opened(os.path.join(parking, directory)) as kept:
+                st = os.fstat(kept.fd)
+                found[directory] = _DirectoryAsItWas(stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
+    found |= noted
     if found != noted:
         replace_note(place, msgspec.json.encode(found))
     return {os.path.join(parking, directory): was for directory, was in found.items()}
@@ -265,11 +291,13 @@ def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _Dire
 def _put_one(apart: PartedCopy) -> None:
     link = apart.copy + b"-link"
     try:
-        for name in apart.names[1:]:
-            os.link(apart.copy, link, follow_symlinks=False)
-            os.rename(link, name)
-        os.rename(apart.copy, apart.names[0])
-    except PermissionError:  # they are in another user's directory
+        for name in (*apart.names[1:], apart.names[0]):
+            with _opened(os.path.dirname(name)) as directory:
+                if name != apart.names[0]:
+                    os.link(apart.copy, link, follow_symlinks=False)
+                made = link if name != apart.names[0] else apart.copy
+                os.rename(made, os.path.basename(name), dst_dir_fd=directory.fd)
+    except (PermissionError, *_GONE):  # they are in another user's directory, or that is gone
         for path in (link, apart.copy):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
@@ -290,14 +318,17 @@ def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
     """Yield all below ``root`` that is no directory; of directories that cannot be listed,
     nothing.
     """
-    todo = [root]
-    while todo:
-        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    todo.append(entry.path)
-                else:
-                    yield entry.path, entry.stat(follow_symlinks=False)
+    todo = [b""]
+    with OpenTree(root) as tree:
+        while todo:
+            rel = todo.pop()
+            with contextlib.suppress(OSError), tree.directory(rel) as fd, os.scandir(fd) as entries:
+                for entry in entries:
+                    path = rel + b"/" + os.fsencode(entry.name)
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(path)
+                    else:
+                        yield root + path, entry.stat(follow_symlinks=False)
 
 
 def _may_copy(path: bytes, original: bytes | BeforeWriting | MetadataBefore, copy: bytes) -> bool:
@@ -306,7 +337,8 @@ def _may_copy(path: bytes, original: bytes | BeforeWriting | MetadataBefore, cop
     """
     try:
         if isinstance(original, MetadataBefore):
-            copying.copy_node(path, copy)
+            with _opened(path) as file:
+                copying.copy_node(file, copy)
             left_out = copying.write_metadata(copy, metadata_of(original))
         elif isinstance(original, BeforeWriting):
             left_out = copying.copy_node(original.copy, copy)

@@ -7,7 +7,9 @@ directory of base (:mod:`yolofs.commit.apply.directories`).
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 from yolofs.commit.apply import unset_metadata
@@ -17,7 +19,7 @@ from yolofs.commit.apply.unset_metadata import UNSET
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import Fetch, Plan
 from yolofs.paths import ROOT, RelPath, join, split
-from yolofs.store.copying import at
+from yolofs.store.copying import PathDescriptor, at, held
 from yolofs.system.plain_files import make_directory, read_plain
 from yolofs.system.syscalls import open_by_no_link
 
@@ -154,6 +156,17 @@ class Places:
         parent = split(path)[0]
         st = self._directories.within(parent, lambda fd: os.stat(spot.name, dir_fd=fd, follow_symlinks=False))
         return spot, st
+
+    @contextlib.contextmanager
+    def _held(self, path: RelPath) -> Iterator[tuple[PathDescriptor, os.stat_result]]:
+        """Give what is at a base path for the time of a block, and what it is.
+
+        Danger: somebody may exchange the name for a link at any moment.  So what is looked at and
+        then changed is this, and not what the path leads to.
+        """
+        spot, _ = self._reach(path)
+        with held(self._at(spot)) as thing:
+            yield thing, os.fstat(thing.fd)
 
     def _unlocked(self, spot: Spot) -> int:
         """Return the descriptor of a spot's directory, which may be written in if it is ours."""

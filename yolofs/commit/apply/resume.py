@@ -38,6 +38,7 @@ from yolofs.commit.plan.plan import (
     directories_made,
 )
 from yolofs.paths import RelPath, split
+from yolofs.store.copying import PathDescriptor
 from yolofs.store.restored import Stamp
 
 
@@ -174,7 +175,7 @@ class ResumedSteps(SwappedOut):
                 found.update(stamp for stamp in below if stamp[1] <= noted_ns)
         return found | super().stamps_of_copies()
 
-    def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
+    def _back_up(self, thing: PathDescriptor, st: os.stat_result, step: Rewrite) -> None:
         """Also keep content that is neither what the file was nor surely ours: the host may have
         written it meanwhile.
         """
@@ -182,11 +183,11 @@ class ResumedSteps(SwappedOut):
         if self._inode(kept) is not None:
             was = os.lstat(self._at(kept))
             is_as_before = (st.st_size, st.st_mtime_ns) == (was.st_size, was.st_mtime_ns)
-            if not is_as_before and not self._is_half_written(spot, step):
-                self._copy_found(spot, step)
-        super()._back_up(spot, st, step)
+            if not is_as_before and not self._is_half_written(thing, step):
+                self._copy_found(thing, step)
+        super()._back_up(thing, st, step)
 
-    def _is_half_written(self, spot: Spot, step: Rewrite) -> bool:
+    def _is_half_written(self, thing: PathDescriptor, step: Rewrite) -> bool:
         """Tell whether a file that is kept already holds nothing but what it was, what it is to be,
         or what is found.
 
@@ -195,7 +196,7 @@ class ResumedSteps(SwappedOut):
         kept = self._in(self._replaced, step.number)
         found = places_of(self._parking, step)[:-1]
         with contextlib.ExitStack() as opened:
-            there = opened.enter_context(as_file(os.open(spot.name, READING, dir_fd=self._fd(spot))))
+            there = opened.enter_context(as_file(os.open(thing.path, READING & ~os.O_NOFOLLOW)))
             contents = [opened.enter_context(as_file(os.open(kept.name, READING, dir_fd=self._fd(kept))))]
             with contextlib.suppress(FileNotFoundError):  # the store may have lost it
                 contents.append(opened.enter_context(as_file(self._store.open(step.ino, os.O_RDONLY))))

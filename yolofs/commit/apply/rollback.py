@@ -211,10 +211,10 @@ class BackSteps(BackInPlace):
         for before in self._before:
             self._times[before.path] = before.atime_ns, before.mtime_ns
         for path in sorted(self._times, key=len, reverse=True):
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # the host's
-                spot, st = self._reach(path)
+            is_the_hosts = contextlib.suppress(FileNotFoundError, NotADirectoryError)
+            with is_the_hosts, self._held(path) as (thing, st):
                 is_right = not stat.S_ISDIR(st.st_mode) or st.st_mtime_ns == self._times[path][1]
-                if not (is_right or copying.may_set_ns(self._at(spot), *self._times[path])):  # another user's
+                if not (is_right or copying.may_set_ns(thing, *self._times[path])):  # another user's
                     self._note(path, ("times",))
         self._directories.release()
 
@@ -321,7 +321,8 @@ class BackSteps(BackInPlace):
         if self._inode(spot) == made.inode:
             st = os.stat(self._at(spot), follow_symlinks=False)
             if (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns):  # there is no other copy to compare with
-                self._copy_found(spot, step)
+                with self._held(step.path) as (thing, _):
+                    self._copy_found(thing, step)
             folder = self._unlocked(spot)
             if inode_at(path) is None:
                 os.link(spot.name, path, src_dir_fd=folder, follow_symlinks=False)

@@ -41,7 +41,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
-from yolofs.store.copying import at
+from yolofs.store.copying import PathDescriptor, at, held
 from yolofs.store.restored import Stamp, by_names
 from yolofs.system import syscalls
 
@@ -138,19 +138,19 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             if path is None or before.mode & stat.S_IRWXU == stat.S_IRWXU:
                 continue
             try:
-                spot, st = self._reach(path)
+                with self._held(path) as (thing, st):
+                    if st.st_ino == before.inode:
+                        self._close(thing, st, before.mode, path)
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            if st.st_ino == before.inode:
-                self._close(self._at(spot), st, before.mode, path)
 
-    def _close(self, at: bytes, st: os.stat_result, mode: int, path: RelPath) -> None:
+    def _close(self, thing: PathDescriptor, st: os.stat_result, mode: int, path: RelPath) -> None:
         """Give a directory its mode back, if it was opened up; ``path``: by what it is told if that
         has no setgid any more, as the kernel takes that away from who is not in the group.
         """
         if _is_opened_up(st, mode):
-            os.chmod(at, mode)
-            st = os.lstat(at)
+            os.chmod(thing.path, mode)
+            st = os.fstat(thing.fd)
         now = stat.S_IMODE(st.st_mode)
         if now != mode and now | stat.S_ISGID == mode:
             self._note(path, ("mode",))
@@ -163,10 +163,10 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             if inode not in modes:
                 continue
             kept = Spot(self._replaced, b"%d" % step.number)
-            with contextlib.suppress(FileNotFoundError):
-                st = os.stat(kept.name, dir_fd=self._replaced.fd, follow_symlinks=False)
+            with contextlib.suppress(FileNotFoundError), held(self._at(kept)) as thing:
+                st = os.fstat(thing.fd)
                 if st.st_ino == inode:
-                    self._close(self._at(kept), st, modes[inode], step.path)
+                    self._close(thing, st, modes[inode], step.path)
 
     def sync(self) -> None:
         """Make all that the steps wrote durable.

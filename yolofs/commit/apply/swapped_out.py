@@ -23,6 +23,7 @@ from yolofs.commit.plan.plan import Create, Duplicate, Link, Place, Plan, Rewrit
 from yolofs.paths import split
 from yolofs.store import copying
 from yolofs.store.as_read import StoreFiles
+from yolofs.store.copying import PathDescriptor
 from yolofs.system import syscalls
 from yolofs.system.plain_files import make_directory
 
@@ -158,7 +159,7 @@ class SwappedOut(DoneSteps):
         except FileNotFoundError:
             return False
 
-    def _copy_found(self, spot: Spot, step: Rewrite | Create) -> None:
+    def _copy_found(self, thing: PathDescriptor, step: Rewrite | Create) -> None:
         """Keep a copy of what the host has made of a file, durable before the file is written
         over.
         """
@@ -166,7 +167,7 @@ class SwappedOut(DoneSteps):
         make_directory(found)
         half = self._in(self._new, step.number)
         self._clear(half)
-        copying.copy_node(self._at(spot), self._at(half))
+        copying.copy_node(thing, self._at(half))
         if self._durable:
             sync_path(self._at(half))
         os.rename(self._at(half), place_for(self._parking, step))

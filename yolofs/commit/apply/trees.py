@@ -1,16 +1,110 @@
 """Copying and removing whole directory trees, for what cannot be renamed as it lies on another
 device.
+
+Somebody may be at work in them, in base as well as in what a commit keeps: who had a directory open
+can write to it wherever it has been moved.  So each directory is opened by no link
+(:class:`OpenTree`), and what lies in it is reached by its name there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
+from collections.abc import Iterator
+from typing import Self
 
 from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
 from yolofs.store import copying
+from yolofs.store.copying import at
 from yolofs.store.restored import Stamp
+from yolofs.system.syscalls import open_by_no_link
+
+_TO_LIST = os.O_RDONLY | os.O_DIRECTORY
+
+
+class OpenTree:
+    """What lies at a path, of any type, and all below it; use it in a ``with``.
+
+    What is in it has a path that begins with a slash, it itself an empty one.  The directory that
+    it lies in has to be one to which no link of somebody else's leads.
+    """
+
+    def __init__(self, top: bytes) -> None:
+        """Open the directory that ``top`` lies in.
+
+        Raises:
+            OSError: as open(2).
+        """
+        self.top = top
+        above, self._name = os.path.split(top)
+        self._above = os.open(above or b".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._above)
+
+    @contextlib.contextmanager
+    def directory(self, rel: bytes, flags: int = _TO_LIST) -> Iterator[int]:
+        """Give a descriptor of a directory in the tree; errors of the block name it.
+
+        Raises:
+            OSError: as open(2); ELOOP or ENOTDIR where somebody has put a link.
+        """
+        with _named(self.top + rel):
+            fd = open_by_no_link(self._name + rel, flags, directory=self._above)
+            try:
+                yield fd
+            finally:
+                os.close(fd)
+
+    @contextlib.contextmanager
+    def place(self, rel: bytes) -> Iterator[tuple[int, bytes]]:
+        """Give the directory that something in the tree lies in, and its name there; errors of the
+        block name it.
+
+        Raises:
+            OSError: as :meth:`directory`.
+        """
+        above, _, name = rel.rpartition(b"/")
+        with _named(self.top + rel):
+            if not name:
+                yield self._above, self._name
+                return
+            with self.directory(above, os.O_PATH | os.O_DIRECTORY) as fd:
+                yield fd, name
+
+    def lstat(self, rel: bytes) -> os.stat_result:
+        """Return the attributes of something in the tree.
+
+        Raises:
+            OSError: as lstat(2).
+        """
+        with self.place(rel) as (fd, name):
+            return os.stat(name, dir_fd=fd, follow_symlinks=False)
+
+    def names(self, rel: bytes) -> list[bytes]:
+        """Return the names in a directory of the tree.
+
+        Raises:
+            OSError: as :meth:`directory`.
+        """
+        with self.directory(rel) as fd:
+            return [os.fsencode(name) for name in os.listdir(fd)]
+
+
+@contextlib.contextmanager
+def _named(path: bytes) -> Iterator[None]:
+    """Have an error of a block, in which descriptors are open, name a path."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or not os.fsencode(error.filename).startswith(path):
+            raise OSError(error.errno, error.strerror, path) from error
+        raise
 
 
 def copy_tree(src: bytes, dst: bytes) -> tuple[tuple[str, ...], list[Copied]]:
@@ -24,31 +118,74 @@ def copy_tree(src: bytes, dst: bytes) -> tuple[tuple[str, ...], list[Copied]]:
         FileExistsError: there is something at ``dst``.
         OSError: a part cannot be read or written; what was copied so far is left at ``dst``.
     """
-    links: dict[tuple[int, int], bytes] = {}
-    directories: list[tuple[bytes, copying.Metadata]] = []
-    left_out: list[str] = []
-    copies: list[Copied] = []
-    overlays: dict[bytes, bool] = {}
-    todo = [b""]
-    while todo:
-        rel = todo.pop()
-        metadata = os.lstat(src + rel)
-        if stat.S_ISDIR(metadata.st_mode):
-            directories.append((rel, copying.read_metadata(src + rel, st=metadata)))
-            os.mkdir(dst + rel, 0o700)
-            todo += [rel + b"/" + os.fsencode(name) for name in os.listdir(src + rel)]
-        elif (first := links.get((metadata.st_dev, metadata.st_ino))) is not None:
-            os.link(dst + first, dst + rel, follow_symlinks=False)
+    with OpenTree(src) as source, OpenTree(dst) as target:
+        return _CopyingTree(source, target).copy()
+
+
+class _CopyingTree:
+    """One copy of a tree."""
+
+    def __init__(self, source: OpenTree, target: OpenTree) -> None:
+        self._source = source
+        self._target = target
+        self._links: dict[tuple[int, int], bytes] = {}
+        self._directories: list[tuple[bytes, copying.Metadata]] = []
+        self._left_out: list[str] = []
+        self._copies: list[Copied] = []
+        self._made: dict[bytes, tuple[int, int]] = {}
+        """Which directories were made: device and inode number."""
+        self._overlays: dict[bytes, bool] = {}
+
+    def copy(self) -> tuple[tuple[str, ...], list[Copied]]:
+        todo: list[bytes] = []
+        with self._source.place(b"") as src, self._target.place(b"") as dst:
+            if self._is_directory(b"", src, dst):
+                todo.append(b"")
+        while todo:
+            rel = todo.pop()
+            with self._source.directory(rel) as src_fd, self._new_directory(rel) as dst_fd:
+                self._directories.append((rel, copying.read_metadata(src_fd)))
+                for name in map(os.fsencode, os.listdir(src_fd)):
+                    inner = rel + b"/" + name
+                    with _named(self._source.top + inner):
+                        if self._is_directory(inner, (src_fd, name), (dst_fd, name)):
+                            todo.append(inner)
+        for rel, of_directory in reversed(self._directories):
+            with self._new_directory(rel) as fd:
+                self._left_out += copying.write_metadata(fd, of_directory)
+        return tuple(dict.fromkeys(self._left_out)), self._copies
+
+    @contextlib.contextmanager
+    def _new_directory(self, rel: bytes) -> Iterator[int]:
+        """Give a directory that was made here: somebody may have put another in its place."""
+        with self._target.directory(rel) as fd:
+            st = os.fstat(fd)
+            if (st.st_dev, st.st_ino) != self._made[rel]:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+            yield fd
+
+    def _is_directory(self, rel: bytes, src: tuple[int, bytes], dst: tuple[int, bytes]) -> bool:
+        """Copy what is at a place, a directory without what is in it; tell whether it is one."""
+        src_fd, src_name = src
+        dst_fd, dst_name = dst
+        st = os.stat(src_name, dir_fd=src_fd, follow_symlinks=False)
+        is_directory = stat.S_ISDIR(st.st_mode)
+        if is_directory:
+            os.mkdir(dst_name, 0o700, dir_fd=dst_fd)
+        elif (first := self._links.get((st.st_dev, st.st_ino))) is not None:
+            with self._target.place(first) as (fd, name):
+                os.link(name, dst_name, src_dir_fd=fd, dst_dir_fd=dst_fd, follow_symlinks=False)
         else:
-            left_out += copying.copy_node(src + rel, dst + rel)
-            if metadata.st_nlink > 1:
-                links[metadata.st_dev, metadata.st_ino] = rel
-        names = 1 if stat.S_ISDIR(metadata.st_mode) else metadata.st_nlink
-        copy = ObjectByDevice.at(dst + rel, os.lstat(dst + rel), overlays)
-        copies.append(Copied(ObjectByDevice.at(src + rel, metadata, overlays), names, copy))
-    for rel, of_directory in reversed(directories):
-        left_out += copying.write_metadata(dst + rel, of_directory)
-    return tuple(dict.fromkeys(left_out)), copies
+            self._left_out += copying.copy_node(at(src_fd, src_name), at(dst_fd, dst_name))
+            if st.st_nlink > 1:
+                self._links[st.st_dev, st.st_ino] = rel
+        now = os.stat(dst_name, dir_fd=dst_fd, follow_symlinks=False)
+        was = ObjectByDevice.at(at(src_fd, src_name), st, self._overlays)
+        copy = ObjectByDevice.at(at(dst_fd, dst_name), now, self._overlays)
+        if is_directory:
+            self._made[rel] = now.st_dev, now.st_ino
+        self._copies.append(Copied(was, 1 if is_directory else st.st_nlink, copy))
+        return is_directory
 
 
 def has_names_elsewhere(top: bytes) -> bool:
@@ -58,29 +195,42 @@ def has_names_elsewhere(top: bytes) -> bool:
         OSError: a part cannot be looked at.
     """
     left: dict[tuple[int, int], int] = {}
-    todo = [top]
-    while todo:
-        path = todo.pop()
-        st = os.lstat(path)
-        if stat.S_ISDIR(st.st_mode):
-            todo += [os.path.join(path, os.fsencode(name)) for name in os.listdir(path)]
-        elif st.st_nlink > 1:
-            file = st.st_dev, st.st_ino
-            left[file] = left.get(file, st.st_nlink) - 1
+    with OpenTree(top) as tree:
+        for _, st in _all_in(tree):
+            if not stat.S_ISDIR(st.st_mode) and st.st_nlink > 1:
+                file = st.st_dev, st.st_ino
+                left[file] = left.get(file, st.st_nlink) - 1
     return any(left.values())
+
+
+def _all_in(tree: OpenTree) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Yield all that is in a tree, with its attributes, beginning with it itself."""
+    st = tree.lstat(b"")
+    yield b"", st
+    todo = [b""] if stat.S_ISDIR(st.st_mode) else []
+    while todo:
+        rel = todo.pop()
+        with tree.directory(rel) as fd:
+            for name in map(os.fsencode, os.listdir(fd)):
+                st = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                yield rel + b"/" + name, st
+                if stat.S_ISDIR(st.st_mode):
+                    todo.append(rel + b"/" + name)
 
 
 def stamps_below(directory: bytes) -> set[Stamp]:
     """Return the stamps of all that lies in a directory, as far as that can be looked at."""
     found: set[Stamp] = set()
-    todo = [directory]
-    while todo:
-        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
-            for entry in entries:
-                st = entry.stat(follow_symlinks=False)
-                found.add((st.st_ino, st.st_ctime_ns))
-                if stat.S_ISDIR(st.st_mode):
-                    todo.append(entry.path)
+    todo = [b""]
+    with OpenTree(directory) as tree:
+        while todo:
+            rel = todo.pop()
+            with contextlib.suppress(OSError), tree.directory(rel) as fd, os.scandir(fd) as entries:
+                for entry in entries:
+                    st = entry.stat(follow_symlinks=False)
+                    found.add((st.st_ino, st.st_ctime_ns))
+                    if stat.S_ISDIR(st.st_mode):
+                        todo.append(rel + b"/" + os.fsencode(entry.name))
     return found
 
 
@@ -91,23 +241,37 @@ def remove_tree(path: bytes) -> None:
         OSError: a part cannot be removed; the rest is partly gone.
     """
     directories: list[bytes] = []
-    todo = [path]
-    while todo:
-        path = todo.pop()
-        if not stat.S_ISDIR(os.lstat(path).st_mode):
-            os.unlink(path)
-            continue
-        directories.append(path)
-        todo += [path + b"/" + os.fsencode(name) for name in _list_to_remove(path)]
-    for path in reversed(directories):
-        os.rmdir(path)
+    with OpenTree(path) as tree:
+        with tree.place(b"") as top:
+            todo = [] if _is_unlinked(*top) else [b""]
+        while todo:
+            rel = todo.pop()
+            directories.append(rel)
+            _open_up(tree, rel)
+            with tree.directory(rel) as fd:
+                for name in map(os.fsencode, os.listdir(fd)):
+                    with _named(path + rel + b"/" + name):
+                        if not _is_unlinked(fd, name):
+                            todo.append(rel + b"/" + name)
+        for rel in reversed(directories):
+            with tree.place(rel) as (fd, name):
+                os.rmdir(name, dir_fd=fd)
 
 
-def _list_to_remove(directory: bytes) -> list[bytes]:
-    st = os.lstat(directory)
-    if st.st_uid == os.geteuid() and st.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-        os.chmod(directory, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
-    return [os.fsencode(name) for name in os.listdir(directory)]
+def _is_unlinked(directory: int, name: bytes) -> bool:
+    """Remove a name, unless it is a directory's; tell whether it is gone."""
+    if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+        return False
+    os.unlink(name, dir_fd=directory)
+    return True
+
+
+def _open_up(tree: OpenTree, rel: bytes) -> None:
+    """Widen the mode of a directory that is to be emptied, if that is ours to change."""
+    with tree.directory(rel, os.O_PATH | os.O_DIRECTORY) as fd:
+        st = os.fstat(fd)
+        if st.st_uid == os.geteuid() and st.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(copying.PathDescriptor(fd).path, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
 
 
 def are_alike(one: bytes, other: bytes) -> bool:
@@ -118,17 +282,18 @@ def are_alike(one: bytes, other: bytes) -> bool:
         OSError: a part cannot be looked at.
     """
     todo = [b""]
-    while todo:
-        rel = todo.pop()
-        left, right = os.lstat(one + rel), os.lstat(other + rel)
-        if stat.S_IFMT(left.st_mode) != stat.S_IFMT(right.st_mode):
-            return False
-        if not stat.S_ISDIR(left.st_mode):
-            if (left.st_size, left.st_mtime_ns) != (right.st_size, right.st_mtime_ns):
+    with OpenTree(one) as first, OpenTree(other) as second:
+        while todo:
+            rel = todo.pop()
+            left, right = first.lstat(rel), second.lstat(rel)
+            if stat.S_IFMT(left.st_mode) != stat.S_IFMT(right.st_mode):
                 return False
-            continue
-        names = os.listdir(one + rel)
-        if sorted(names) != sorted(os.listdir(other + rel)):
-            return False
-        todo += [rel + b"/" + os.fsencode(name) for name in names]
+            if not stat.S_ISDIR(left.st_mode):
+                if (left.st_size, left.st_mtime_ns) != (right.st_size, right.st_mtime_ns):
+                    return False
+                continue
+            names = first.names(rel)
+            if sorted(names) != sorted(second.names(rel)):
+                return False
+            todo += [rel + b"/" + name for name in names]
     return True

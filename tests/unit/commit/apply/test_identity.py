@@ -17,7 +17,6 @@ from tests.support.commit_model import CommitScribe
 from tests.unit.commit.old_base import all_done, at, killed_after, put_directory_of_that_number, scribe, take_number
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import execution, part_links
-from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
@@ -25,6 +24,7 @@ from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Create, Rewrite, Step
 from yolofs.errors import CommitError
 from yolofs.store import file_data
+from yolofs.store.copying import PathDescriptor
 from yolofs.system import syscalls
 
 __all__ = ["scribe"]
@@ -154,10 +154,10 @@ def test_a_backup_that_is_made_late_is_durable_before_the_file_is_written_over(
     calls: list[str] = []
     really_back_up, really_copy, really_sync = Steps._back_up, file_data.copy_data, os.fsync
 
-    def back_up(self: Steps, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
+    def back_up(self: Steps, thing: PathDescriptor, st: os.stat_result, step: Rewrite) -> None:
         at(scribe, b"g2").write_text("the host's\n")
         self._made.pop(step.number)
-        really_back_up(self, spot, os.stat(at(scribe, b"g2")), step)
+        really_back_up(self, thing, os.stat(at(scribe, b"g2")), step)
         calls.append("backed up")
 
     def copy_data(source: int, target: int, size: int) -> None:

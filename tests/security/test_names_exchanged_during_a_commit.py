@@ -1,0 +1,111 @@
+"""Somebody on the host exchanges a name in base for a symbolic link while a commit works there: no
+link is followed, and nothing outside of base is read, written or removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.commit_model import CommitScribe
+from tests.support.exchanged_names import SECRET, Exchanger, heard, holders_of_secret, state_of
+from tests.support.fault_points import points
+from tests.support.second_disk import mounted_disk
+from yolofs.commit import execute
+from yolofs.errors import YolofsError
+
+NAMES = ("d", "d/sub", "d/sub/y", "e", "e/x", "f", "f/deep", "f/deep/2", "g", "g/one", "h", "h/x", "p", ".yolofs-*")
+DIRECTORIES = ("d/sub", "e", "f/deep", "g", "h", ".yolofs-", "new/f", "new/f/deep")
+FILES = ("a", "c", "d/x", "d/sub/y", "e/x", "e/link", "f/1", "f/deep/2", "g/one", "g/two", "h/x", "h/y", "h/z")
+MORE = ("p", ".yolofs-/x", ".yolofs-/sub", "new/file", "new/f/1", "new/f/deep/2")
+
+
+@pytest.fixture(params=["one disk", "two disks"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Where base and what is outside of it lie: on the disk of the session, or on another one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if request.param == "one disk":
+        yield disk
+        return
+    with mounted_disk(disk, mib=64):
+        yield disk
+
+
+def worlds(place: Path, number: int) -> tuple[Path, Path]:
+    """Make a base, and something outside for each name that it has or gets."""
+    base, outside = place / f"base{number}", place / f"outside{number}"
+    for top, content in ((base, b"base"), (outside, SECRET)):
+        for name in DIRECTORIES:
+            if top is outside or not name.startswith((".yolofs", "new")):
+                (top / name).mkdir(parents=True)
+        for name in (*FILES, *MORE):
+            if top is outside or name in ("a", "c", "d/x", "d/sub/y", "e/x", "f/1", "f/deep/2", "g/one", "h/x", "h/y"):
+                (top / name).write_bytes(content)
+    (base / "g/two").hardlink_to(base / "g/one")
+    (base / "d/sub/one").hardlink_to(base / "g/one")
+    os.mkfifo(base / "p")
+    for path in (outside, *outside.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    return base, outside
+
+
+def work(scribe: CommitScribe) -> None:
+    """Stage something of every kind."""
+    scribe.write(b"c", b"new c")
+    scribe.chmod(b"e/x", 0o644)
+    scribe.utime(b"e/x", 5)
+    scribe.chmod(b"e", 0o755)
+    scribe.mkdir(b"new", 0o755)
+    scribe.write(b"new/file", b"made")
+    scribe.rename(b"f", b"new/f")
+    scribe.remove(b"new/f/1")
+    scribe.remove(b"d")
+    scribe.write(b"g/one", b"both names")
+    scribe.chmod(b"h", 0o755)
+    scribe.rename(b"h/x", b"h/z")
+    scribe.link_metadata(b"h/y", b"h/w")
+    scribe.chmod(b"p", 0o644)
+
+
+def commit(place: Path, number: int, parking: Path, attack: Exchanger | None, at: int, *, is_short: bool) -> int:
+    """Commit, while a name is exchanged before one call; return how many calls there were."""
+    scribe = CommitScribe(os.fsencode(place / f"base{number}"), os.fsencode(parking.parent.parent / f"store{number}"))
+    work(scribe)
+    plan = scribe.plan()
+    count = 0
+
+    def hear() -> None:
+        nonlocal count
+        count += 1
+        if attack is not None and count == at:
+            attack.exchange()
+        elif attack is not None and count > at and is_short:
+            attack.put_back()
+
+    with heard(hear), contextlib.suppress(YolofsError, OSError):
+        execute(plan, scribe.store, parking=os.fsencode(parking), durable=False)
+    return count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_short", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_link_is_followed(place: Path, tmp_path: Path, name: str, *, is_short: bool) -> None:
+    (tmp_path / "commits").mkdir()
+    worlds(place, 0)
+    calls = commit(place, 0, tmp_path / "commits/0", None, 0, is_short=is_short)
+    for at in points(range(1, calls + 1), name, is_short, some=25):
+        base, outside = worlds(place, at)
+        before = state_of(outside)
+        attack = Exchanger(base, outside, name)
+        try:
+            commit(place, at, tmp_path / f"commits/{at}", attack, at, is_short=is_short)
+        finally:
+            attack.close()
+        assert state_of(outside) == before, at
+        assert not holders_of_secret(base, tmp_path / "commits"), at
