@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.commit.apply.trees import OpenTree, remove_tree
+from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.moves import Moves
 from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
@@ -29,6 +29,7 @@ from yolofs.store import copying
 from yolofs.store.copying import at
 from yolofs.store.owners import gives_group
 from yolofs.store.restored import Stamp
+from yolofs.system.open_trees import OpenTree
 from yolofs.system.plain_files import open_plain, read_note
 from yolofs.system.syscalls import device_and_mount, open_by_no_link
 

@@ -19,10 +19,10 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from yolofs.commit.apply.copy_log import Copied, FileNumbers, ObjectByDevice
-from yolofs.commit.apply.trees import OpenTree
 from yolofs.commit.plan.plan import MetadataBefore
 from yolofs.store import copying
 from yolofs.system import syscalls
+from yolofs.system.open_trees import OpenTree
 from yolofs.system.plain_files import read_note, replace_note
 
 _Parted: TypeAlias = tuple[bytes, int, int]

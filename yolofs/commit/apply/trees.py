@@ -3,7 +3,7 @@ device.
 
 Somebody may be at work in them, in base as well as in what a commit keeps: who had a directory open
 can write to it wherever it has been moved.  So each directory is opened by no link
-(:class:`OpenTree`), and what lies in it is reached by its name there.
+(:mod:`yolofs.system.open_trees`), and what lies in it is reached by its name there.
 """
 
 from __future__ import annotations
@@ -13,98 +13,12 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from typing import Self
 
 from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
 from yolofs.store import copying
 from yolofs.store.copying import at
 from yolofs.store.restored import Stamp
-from yolofs.system.syscalls import open_by_no_link
-
-_TO_LIST = os.O_RDONLY | os.O_DIRECTORY
-
-
-class OpenTree:
-    """What lies at a path, of any type, and all below it; use it in a ``with``.
-
-    What is in it has a path that begins with a slash, it itself an empty one.  The directory that
-    it lies in has to be one to which no link of somebody else's leads.
-    """
-
-    def __init__(self, top: bytes) -> None:
-        """Open the directory that ``top`` lies in.
-
-        Raises:
-            OSError: as open(2).
-        """
-        self.top = top
-        above, self._name = os.path.split(top)
-        self._above = os.open(above or b".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._above)
-
-    @contextlib.contextmanager
-    def directory(self, rel: bytes, flags: int = _TO_LIST) -> Iterator[int]:
-        """Give a descriptor of a directory in the tree; errors of the block name it.
-
-        Raises:
-            OSError: as open(2); ELOOP or ENOTDIR where somebody has put a link.
-        """
-        with _named(self.top + rel):
-            fd = open_by_no_link(self._name + rel, flags, directory=self._above)
-            try:
-                yield fd
-            finally:
-                os.close(fd)
-
-    @contextlib.contextmanager
-    def place(self, rel: bytes) -> Iterator[tuple[int, bytes]]:
-        """Give the directory that something in the tree lies in, and its name there; errors of the
-        block name it.
-
-        Raises:
-            OSError: as :meth:`directory`.
-        """
-        above, _, name = rel.rpartition(b"/")
-        with _named(self.top + rel):
-            if not name:
-                yield self._above, self._name
-                return
-            with self.directory(above, os.O_PATH | os.O_DIRECTORY) as fd:
-                yield fd, name
-
-    def lstat(self, rel: bytes) -> os.stat_result:
-        """Return the attributes of something in the tree.
-
-        Raises:
-            OSError: as lstat(2).
-        """
-        with self.place(rel) as (fd, name):
-            return os.stat(name, dir_fd=fd, follow_symlinks=False)
-
-    def names(self, rel: bytes) -> list[bytes]:
-        """Return the names in a directory of the tree.
-
-        Raises:
-            OSError: as :meth:`directory`.
-        """
-        with self.directory(rel) as fd:
-            return [os.fsencode(name) for name in os.listdir(fd)]
-
-
-@contextlib.contextmanager
-def _named(path: bytes) -> Iterator[None]:
-    """Have an error of a block, in which descriptors are open, name a path."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None or not os.fsencode(error.filename).startswith(path):
-            raise OSError(error.errno, error.strerror, path) from error
-        raise
+from yolofs.system.open_trees import OpenTree, named
 
 
 def copy_tree(src: bytes, dst: bytes) -> tuple[tuple[str, ...], list[Copied]]:
@@ -147,7 +61,7 @@ class _CopyingTree:
                 self._directories.append((rel, copying.read_metadata(src_fd)))
                 for name in map(os.fsencode, os.listdir(src_fd)):
                     inner = rel + b"/" + name
-                    with _named(self._source.top + inner):
+                    with named(self._source.top + inner):
                         if self._is_directory(inner, (src_fd, name), (dst_fd, name)):
                             todo.append(inner)
         for rel, of_directory in reversed(self._directories):
@@ -250,7 +164,7 @@ def remove_tree(path: bytes) -> None:
             _open_up(tree, rel)
             with tree.directory(rel) as fd:
                 for name in map(os.fsencode, os.listdir(fd)):
-                    with _named(path + rel + b"/" + name):
+                    with named(path + rel + b"/" + name):
                         if not _is_unlinked(fd, name):
                             todo.append(rel + b"/" + name)
         for rel in reversed(directories):
