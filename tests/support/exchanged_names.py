@@ -55,13 +55,14 @@ class Exchanger:
     ``outside`` has something for each path of base, which nobody may touch.
     """
 
-    def __init__(self, base: Path, outside: Path, path: str) -> None:
+    def __init__(self, base: Path, outside: Path, path: str, target: str | None = None) -> None:
         """``path``: what is exchanged, relative to base; with a ``*`` at its end the first name
-        that begins so.
+        that begins so.  The link leads to ``target``, relative to what lies outside, or to the same
+        path there.
         """
         above, self._name = os.path.split(os.fsencode(path))
         self._above = os.open(os.path.join(bytes(base), above), os.O_RDONLY | os.O_DIRECTORY)
-        self._target = bytes(outside / path.replace("*", ""))
+        self._target = bytes(outside / (target or path.replace("*", "")))
         self._done: bytes | None = None
 
     def exchange(self) -> None:
