@@ -20,6 +20,8 @@ from yolofs.hostcode.code_files import FileMarkFinder
 from yolofs.hostcode.commands import SearchPath
 from yolofs.hostcode.mark import Mark, Marks
 from yolofs.paths import RelPath, is_below, join
+from yolofs.store.copying import at
+from yolofs.system.syscalls import open_by_no_link
 
 _RIGHTS = stat.S_ISUID | stat.S_ISGID
 _ANY_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
@@ -97,26 +99,30 @@ class MarkFinder:
         todo = [b""]
         while todo:
             inner = todo.pop()
-            try:
-                entries = os.scandir(os.path.join(change.new.data, inner))
+            try:  # somebody may exchange it for a link to where there is nothing of that kind
+                directory = open_by_no_link(os.path.join(change.new.data, inner), os.O_RDONLY | os.O_DIRECTORY)
             except _GONE:
                 continue
             except OSError:
                 marks.add(Mark.UNSEEN)  # a program may close it, rename it, and open it again
                 continue
-            with entries:
+            try:
+                entries = list(os.scandir(directory))
                 for entry in entries:
-                    rel = inner + b"/" + entry.name if inner else entry.name
+                    name = os.fsencode(entry.name)
+                    rel = inner + b"/" + name if inner else name
                     if entry.is_dir(follow_symlinks=False):
                         todo.append(rel)
                     elif join(source, rel) not in gone:
                         path = join(top, rel)
-                        marks.update(self._in_directory(entry, path, is_near=is_near))
+                        marks.update(self._in_directory(entry, at(directory, name), path, is_near=is_near))
                         if (mark := files.mark_in(path, is_link=entry.is_symlink())) is not None:
                             marks.add(mark)
+            finally:
+                os.close(directory)
         return marks
 
-    def _in_directory(self, entry: os.DirEntry[bytes], path: RelPath, *, is_near: bool) -> tuple[Mark, ...]:
+    def _in_directory(self, entry: os.DirEntry[str], place: bytes, path: RelPath, *, is_near: bool) -> tuple[Mark, ...]:
         if entry.is_symlink():
             return (Mark.COMMAND,) if is_near and self._is_on_a_way(path) else ()
         try:
@@ -127,7 +133,7 @@ class MarkFinder:
             return (Mark.UNSEEN,)
         if not stat.S_ISREG(mode) or not mode & _SPECIAL:
             return ()
-        marks = _rights(mode, entry.path)
+        marks = _rights(mode, place)
         return (*marks, Mark.COMMAND) if is_near and mode & _ANY_EXECUTE and self._is_on_path(path) else marks
 
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.scribe import Scribe
 from tests.unit.hostcode.found_marks import EVIL, marks, write
 from yolofs.hostcode.code_files import CodeFileTable
+from yolofs.hostcode.mark import Mark
+from yolofs.hostcode.mark_finder import MarkFinder
 from yolofs.paths import RelPath
 from yolofs.store.base import Base
 from yolofs.text.path_patterns import parse_pattern
@@ -25,6 +28,18 @@ AT = {
     "p/.Rprofile": "directory",
     "p/.shadowenv.d/1.lisp": "directory",
     "p/mise.production.toml": "directory",
+    "p/.direnv/flake-profile-1.rc": "directory",
+    "p/.direnv/python-3.11/bin/ls": "directory",
+    "p/bin/hermit": "directory",
+    "p/bin/other": "",
+    "p/.prototools": "directory",
+    "p/.ropeproject/config.py": "editor",
+    "p/.lite_project.lua": "editor",
+    "p/gptme.toml": "agent",
+    ".k5login": "ssh",
+    ".selected_editor": "shell",
+    ".config/chromium/NativeMessagingHosts/x.json": "login",
+    ".pyenv/versions/3.12.1/bin/python": "tool",
     "p/.externalToolBuilders/x.launch": "editor",
     ".config/git/allowed_signers": "git",
     ".doom.d/config.el": "editor",
@@ -551,3 +566,27 @@ def test_names_count_in_any_case(scribe: Scribe) -> None:
     for name in names:
         write(scribe, name, EVIL, 0o755)
     assert marks(scribe, search=("home/u/bin",)) == {**names, "p/bare/CONFIG": "git"}
+
+
+def test_a_directory_that_is_exchanged_for_a_link_while_it_is_looked_into_has_to_be_named(
+    scribe: Scribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the link nothing of that kind lies."""
+    home = Path(os.fsdecode(scribe.base.path(b"home/u")))
+    (home / "p/new").mkdir()
+    (home / "p/new/tasks.json").write_bytes(b"{}")
+    (home / "p/empty").mkdir()
+    scribe.rename(b"home/u/p/new", b"home/u/p/.vscode")
+    really = MarkFinder._in_renamed
+
+    def exchanged(*arguments: Any) -> set[Mark]:
+        (home / "p/new").rename(home / "p/aside")
+        (home / "p/new").symlink_to("empty")
+        try:
+            return really(*arguments)
+        finally:
+            (home / "p/new").unlink()
+            (home / "p/aside").rename(home / "p/new")
+
+    monkeypatch.setattr(MarkFinder, "_in_renamed", exchanged)
+    assert "p/.vscode" in marks(scribe)
