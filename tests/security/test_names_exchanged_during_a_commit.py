@@ -16,6 +16,7 @@ from tests.support.exchanged_names import SECRET, Exchanger, heard, holders_of_s
 from tests.support.fault_points import points
 from tests.support.second_disk import mounted_disk
 from yolofs.commit import execute
+from yolofs.commit.apply.steps import Steps
 from yolofs.errors import YolofsError
 
 NAMES = ("d", "d/sub", "d/sub/y", "e", "e/x", "f", "f/deep", "f/deep/2", "g", "g/one", "h", "h/x", "p", ".yolofs-*")
@@ -109,3 +110,27 @@ def test_no_link_is_followed(place: Path, tmp_path: Path, name: str, *, is_short
             attack.close()
         assert state_of(outside) == before, at
         assert not holders_of_secret(base, tmp_path / "commits"), at
+
+
+@pytest.mark.parametrize("place", ["two disks"], indirect=True)
+def test_what_somebody_moves_to_the_name_of_a_leftover_is_not_deleted(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who owns a directory may move another user's in it, but not remove what is in that."""
+    base, _ = worlds(place, 1)
+    (base / "precious").mkdir()
+    (base / "precious/file").write_bytes(b"another user's")
+    really = Steps.discard_leftovers
+
+    def discard(steps: Steps) -> None:
+        for hidden in base.glob(".yolofs-*"):
+            if hidden.is_dir() and not hidden.name.endswith("new"):
+                hidden.rename(base / "aside")
+                (base / "precious").rename(hidden)
+        really(steps)
+
+    monkeypatch.setattr(Steps, "discard_leftovers", discard)
+    (tmp_path / "commits").mkdir()
+    commit(place, 1, tmp_path / "commits/1", None, 0, is_short=False)
+    assert (base / "aside").is_dir()
+    assert [path.read_bytes() for path in base.glob(".yolofs-*/file")] == [b"another user's"]

@@ -319,19 +319,21 @@ def _may_chmod(dst: int | PathDescriptor, mode: int) -> bool:
 
 
 def may_set_times(dst: bytes | int | PathDescriptor, st: os.stat_result) -> bool:
-    """Give a path or descriptor the times of ``st``; tell whether that was permitted."""
+    """Give a path or descriptor the times of ``st``; tell as :func:`may_set_ns`."""
     return may_set_ns(dst, st.st_atime_ns, st.st_mtime_ns)
 
 
 def may_set_ns(dst: bytes | int | PathDescriptor, atime_ns: int, mtime_ns: int) -> bool:
-    """Give a path or descriptor these times; tell whether that was permitted."""
+    """Give a path or descriptor these times; tell whether it has them now, but for that of
+    access.
+    """
     place = dst if isinstance(dst, bytes) else _place(dst)
     try:
         os.utime(place, ns=(atime_ns, mtime_ns), follow_symlinks=not isinstance(dst, bytes))
     except OSError as error:
         if error.errno not in _NO_SUCH_METADATA:
             raise
-        return False
+        return _stat(dst).st_mtime_ns == mtime_ns
     return True
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.core_in_python import core_in_python
 from tests.support.scribe import Scribe
 from tests.unit.hostcode.found_marks import EVIL, marks, write
 from yolofs.hostcode.code_files import CodeFileTable
@@ -568,6 +569,7 @@ def test_names_count_in_any_case(scribe: Scribe) -> None:
     assert marks(scribe, search=("home/u/bin",)) == {**names, "p/bare/CONFIG": "git"}
 
 
+@core_in_python
 def test_a_directory_that_is_exchanged_for_a_link_while_it_is_looked_into_has_to_be_named(
     scribe: Scribe, monkeypatch: pytest.MonkeyPatch
 ) -> None:

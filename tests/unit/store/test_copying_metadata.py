@@ -161,6 +161,20 @@ def test_a_filesystem_without_xattrs_has_none(room: bytes, monkeypatch: pytest.M
     assert mode_of(dst) == 0o600
 
 
+def test_times_that_may_not_be_set_and_are_right_are_not_missing(room: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of what is immutable, or another user's."""
+    src, dst = make(room + b"/src"), make(room + b"/dst")
+    for path in (src, dst):
+        os.utime(path, ns=(5, 7))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "utime", refusing(errno.EPERM))
+        assert copy_metadata(src, dst) == ()
+    os.utime(dst, ns=(5, 8))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "utime", refusing(errno.EPERM))
+        assert copy_metadata(src, dst) == ("times",)
+
+
 def test_labels_that_the_system_gives_are_not_surplus(room: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     src, dst = make(room + b"/src"), make(room + b"/dst")
     removed: list[str] = []

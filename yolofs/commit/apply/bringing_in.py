@@ -142,7 +142,7 @@ class BringingIn(Keeping):
         copied = copied_from(source)
         syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)
         self._sync_directory(copied)
-        self._leftovers.append(copied)
+        self._leave_over(copied)
         self._swap_in(beside, step)
 
     def _loses_links(self, step: Place, source: Spot) -> bool:

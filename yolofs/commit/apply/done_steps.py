@@ -113,7 +113,7 @@ class DoneSteps(Identified):
             return self._inode(kept) is not None
         self._clear(kept)  # a copy to this device, perhaps not whole
         self._copy_to_kept(aside, kept, step.path)
-        self._leftovers.append(aside)
+        self._leave_over(aside)
         return True
 
     def _is_still_there(self, step: Remove) -> bool:
@@ -142,7 +142,7 @@ class DoneSteps(Identified):
             self._clear(away)  # another name or a copy of what is still in its place
             self._forget_notes(step.number)
             return False
-        self._leftovers.append(copied)
+        self._leave_over(copied)
         is_there = any(self._inode(spot) is not None for spot in (beside, away))
         if is_there and not self._is_in_place(step, [beside, away]):
             self._clear(away)

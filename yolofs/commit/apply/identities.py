@@ -234,7 +234,7 @@ class Identified(Steps):
                 pass
 
     def _recall_leftovers(self, *spots: Spot) -> None:
-        self._leftovers += [spot for spot in spots if self._inode(spot) is not None]
+        self._leave_over(*(spot for spot in spots if self._inode(spot) is not None))
 
     def _half_moved(self, step: Park | Remove) -> Spot | None:
         """Return where a directory lies that was being moved there name by name, None if none

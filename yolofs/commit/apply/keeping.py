@@ -11,6 +11,7 @@ import os
 from typing import TypeAlias
 
 from yolofs.commit.apply import copy_log, part_links
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.preparing import Preparing
 from yolofs.commit.apply.trees import copy_tree, remove_tree
@@ -65,7 +66,10 @@ class Keeping(Preparing):
         """Where things are that could not be moved to ``parked``, by number."""
         self._numbers_names: dict[int, bool] = {}
         """By number of a device, whether it may have an inode number for each name of a file."""
-        self._leftovers: list[Spot] = []
+        self._leftovers: dict[Spot, FileNumbers] = {}
+        """What was copied and is there twice, and which thing lies at each spot: only that is
+        deleted in the end, whatever somebody has given its name to.
+        """
         self._copied: set[Stamp] = set()
         """The ctimes, by inode number, of what lies in directories that were copied to where they
         are to be.
@@ -148,7 +152,14 @@ class Keeping(Preparing):
             if error.errno != errno.EXDEV:
                 raise
             self._copy_to_kept(old, Spot(self._replaced, name), step.path)
-            self._leftovers.append(old)
+            self._leave_over(old)
+
+    def _leave_over(self, *spots: Spot) -> None:
+        """Take note of what is to be deleted when all is done, as far as it is there."""
+        for spot in spots:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                st = os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False)
+                self._leftovers[spot] = st.st_dev, st.st_ino
 
     def _keep_before(self, old: Spot, step: Arrival) -> Spot:
         """Keep what a rename is about to replace; return where it is kept: where the old name leads

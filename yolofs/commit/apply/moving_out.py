@@ -63,7 +63,7 @@ class MovingOut(Keeping):
             self._set_aside[number] = aside
         else:
             self._copy_to_kept(aside, target, path)
-            self._leftovers.append(aside)
+            self._leave_over(aside)
 
     def _move_by_names(self, source: Spot, target: Spot, number: int) -> None:
         """Move a directory that no rename can move, or what is left of it to be moved."""

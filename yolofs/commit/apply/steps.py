@@ -245,14 +245,13 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         Raises:
             OSError: something cannot be deleted; its ``filename`` tells which.
         """
-        self._leftovers = list(dict.fromkeys(self._leftovers))  # what was recalled and is done again is there twice
         while self._leftovers:
-            spot = self._leftovers[-1]
+            spot, thing = next(reversed(self._leftovers.items()))
             try:
-                self._discard(spot)
+                self._discard(spot, thing)
             except OSError as error:
                 raise OSError(error.errno, error.strerror, self._named_below(spot, error)) from error
-            self._leftovers.pop()
+            del self._leftovers[spot]
         self._swept += self.remove_far()
 
     def with_swept(self, stamps: set[Stamp]) -> set[Stamp]:
@@ -311,13 +310,18 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         top = self._at(spot)
         return path + name[len(top) :] if name.startswith(top) else path
 
-    def _discard(self, spot: Spot) -> None:
-        """Remove a leftover, and give its directory, which is finished already, its mtime back."""
+    def _discard(self, spot: Spot, thing: FileNumbers) -> None:
+        """Remove a leftover, and give its directory, which is finished already, its mtime back.
+
+        What somebody has moved to its name meanwhile is not ours, and stays.
+        """
         directory = self._unlocked(spot)
         st = os.stat(b".", dir_fd=directory)
         stamp = st.st_ino, st.st_ctime_ns
         with contextlib.suppress(FileNotFoundError):  # one of two spots that lead to the same, or the host removed it
-            remove_tree(at(directory, spot.name))
+            there = os.stat(spot.name, dir_fd=directory, follow_symlinks=False)
+            if (there.st_dev, there.st_ino) == thing or self._may_number_names(spot):
+                remove_tree(at(directory, spot.name))
         copying.may_set_times(at(directory, b"."), st)  # not another user's directory's, such as that of /tmp
         self._swept.append((stamp, (st.st_ino, os.stat(b".", dir_fd=directory).st_ctime_ns)))
 
