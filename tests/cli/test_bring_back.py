@@ -146,6 +146,20 @@ def test_a_file_restored_to_what_base_has_is_not_staged_any_more(yolofs: Program
         assert yolofs("status", "--json").json["changes"] == []
 
 
+def test_what_has_moved_away_keeps_its_edits_when_its_old_directory_comes_back(yolofs: Program) -> None:
+    (yolofs.project / "src").mkdir()
+    (yolofs.project / "src/edited").write_text("one\n")
+    (yolofs.project / "src/other").write_text("one\n")
+    with yolofs.mounted() as view:
+        (view / "src").rename(view / "new")
+        (view / "new/edited").write_text("two\n")
+        yolofs("restore", "src/edited")
+        yolofs("restore", "src")
+        assert (view / "src/edited").read_text() == "one\n"
+        assert (view / "src/other").read_text() == "one\n"
+        assert (view / "new/edited").read_text() == "two\n"
+
+
 def test_a_restore_is_taken_back_by_a_travel(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("changed\n")

@@ -14,7 +14,7 @@ import msgspec
 
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.matching import FileIdentity
-from yolofs.commit.select.units import Units, natural_path
+from yolofs.commit.select.units import Unit, Units, natural_path
 from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below_any, join, split
@@ -180,8 +180,16 @@ def _drop(session: Session, source: Tree, paths: Sequence[RelPath]) -> bool:
     wanted = frozenset(path for path in paths if _is_of_base(source, path))
     if not wanted:
         return False
-    units = Units(session.state(), session.base, session.store)
-    alone = [unit for unit in units.all if all(is_below_any(path, wanted) for path in unit.paths)]
+    alone: list[Unit] = []
+    stays: set[RelPath] = set()
+    for unit in Units(session.state(), session.base, session.store).all:
+        if all(is_below_any(path, wanted) for path in unit.paths):
+            alone.append(unit)
+        else:
+            stays.update(unit.paths)
+    if stays:
+        # What base shows at a path of the view may show elsewhere in the view, edited: that stays.
+        alone = [unit for unit in alone if stays.isdisjoint(unit.paths)]
     if alone:
         let_base_win(session, {path for unit in alone for path in unit.paths})
     return bool(alone)
