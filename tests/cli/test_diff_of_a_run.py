@@ -222,3 +222,17 @@ def test_a_run_that_went_on_during_a_commit_is_shown_before_and_after_it(
         names = [[Path(change["path"]).name for change in part["changes"]] for part in (earlier, document)]
         assert [sorted(some) for some in names] == [["stays", "text"], ["gone", "new", "text"]]
         yolofs("commit", "--yes")
+
+
+def test_the_diff_of_a_run_has_all_names_of_a_file_that_it_wrote_by_one(yolofs: Program) -> None:
+    os.link(yolofs.project / "text", yolofs.project / "link")
+    (yolofs.project / "below").mkdir()
+    os.link(yolofs.project / "text", yolofs.project / "below/link")
+    yolofs("run", "--", "sh", "-c", "echo c >> text; ln text fresh")
+    yolofs("run", "--", "sh", "-c", "echo d >> below/link; echo x > other")
+    names = {"text", "link", "below/link", "fresh"}
+    for _ in range(2):
+        assert set(yolofs("diff", "--run", "1", "--name-only").out.split()) == names
+        assert set(yolofs("diff", "--run", "2", "--name-only").out.split()) == names | {"other"}
+        assert "+c\n" in yolofs("diff", "--run", "1", "link").out
+        yolofs("commit", "--yes")

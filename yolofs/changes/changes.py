@@ -74,6 +74,8 @@ class Side(msgspec.Struct, frozen=True):
     that its children come from where nothing overrides them.  None if there is nothing to read."""
     ino: StoreIno | None
     """The store inode that ``data`` is; None if it is in base."""
+    meta_ino: StoreIno | None = None
+    """The same of ``meta``."""
 
     def open(self, store: StoreFiles | None = None) -> int:
         """Open a regular file's data for reading and return the descriptor, which the caller owns.
@@ -115,7 +117,8 @@ def side_of(node: ShownNode, base: Base) -> Side:
             ino = node.staged.ino
     rdev = st.st_rdev if kind in (stat.S_IFBLK, stat.S_IFCHR) else 0
     mode = stat.S_IMODE(st.st_mode)
-    return Side(kind, mode, st.st_uid, st.st_gid, st.st_mtime_ns, size, rdev, node.meta, data, ino)
+    meta_ino = node.staged.ino if node.staged is not None else None
+    return Side(kind, mode, st.st_uid, st.st_gid, st.st_mtime_ns, size, rdev, node.meta, data, ino, meta_ino)
 
 
 def _data_in_base(source: RelPath, base: Base) -> tuple[bytes, int]:

@@ -15,7 +15,7 @@ from yolofs.changes.changes import Change, ChangeKind
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.journal.timeline import Timeline
-from yolofs.paths import RelPath, join, split
+from yolofs.paths import RelPath, StoreIno, join, split
 
 _RUN_FIELD = re.compile(rb" run=(\d+)")  # a path has no space in a record
 NO_RUN = 0
@@ -49,15 +49,21 @@ class Attribution:
         """Who wrote or changed what the older state had at a path."""
         self._gone: dict[RelPath, set[int]] = {}
         """Who took it away."""
+        self._files: dict[StoreIno, _Node] = {}
+        """The name by which a staged file was written last; it may have others (hard links)."""
         for record in records:
             self._take(record)
 
     def runs_of(self, change: Change) -> frozenset[int]:
         """Return the runs that a change is due to, :data:`NO_RUN` among them; none if no record
-        tells.
+        tells.  What has several names is recorded by one of them.
         """
         old = change.old_path if change.old_path is not None else change.path
-        return self.runs_at(change.path, old, is_gone=change.kind is ChangeKind.DELETED)
+        found = self.runs_at(change.path, old, is_gone=change.kind is ChangeKind.DELETED)
+        if found or change.new is None or change.new.meta_ino is None:
+            return found
+        by_other_name = self._files.get(change.new.meta_ino)
+        return frozenset(by_other_name.touched) if by_other_name is not None else found
 
     def runs_at(self, path: RelPath, old: RelPath, *, is_gone: bool) -> frozenset[int]:
         """Return the same of what is at ``path`` and was at ``old`` in the older state, or is gone
@@ -81,6 +87,8 @@ class Attribution:
                 pass
             case Stage() | Keep():
                 node, old = self._at(record.path)
+                if record.ino is not None:
+                    self._files[record.ino] = node
                 for author in runs_in(record):
                     node.touched.add(author)
                     self._note(self._touched, old, author)

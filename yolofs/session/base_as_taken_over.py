@@ -25,6 +25,7 @@ from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.state.drift import CLOCK_SLACK_NS
 from yolofs.state.kept_bases import KeptBase, digest_of_xattrs, find_kept, known_by
+from yolofs.state.link_names import find_names_at
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import restored
 from yolofs.store.as_read import StoreFiles
@@ -224,6 +225,9 @@ class TakenOver:
         self._add(path, st, content, kept=kept, same=self._path_of_same(staged))
         if now is None:
             self._gone.add(path)
+        elif staged.links:
+            for name in find_names_at(self._now, path)[0]:
+                self._known.setdefault(name, self._known[path])
 
     def _path_of_same(self, staged: Staged) -> bytes | None:
         """Return where the content of a staged file is if the view has not changed that."""
