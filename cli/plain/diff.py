@@ -376,10 +376,18 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
     found = [file_of_version(session, parse_version(session, word), word) for word in words]
     for (_, file), word in zip(found, words, strict=True):
         if file.is_directory:
-            raise UsageError(f"{word} is a directory", hint="yolofs diff GENERATION..GENERATION -- PATH")
+            raise UsageError(f"{word} is a directory", hint=_hint_of_directories(words))
     (old_files, old), (new_files, new) = found
     change = compare_two(old.node, new.node, old_files.reader, new_files.reader)
     return [change] if change is not None else []
+
+
+def _hint_of_directories(words: Sequence[str]) -> str:
+    """Return how to compare what lies in a directory, as it was in two generations."""
+    (old, _, path), (new, _, other) = (word.rpartition(":") for word in words)
+    if path != other or not old or " " in old + new:  # "run N" is in no range
+        return "yolofs diff GENERATION..GENERATION -- PATH"
+    return f"yolofs diff {in_shell(os.fsencode(f'{old}..{new}'))} -- {in_shell(os.fsencode(path))}"
 
 
 def _made_by(session: States, run: int, old: Generation, new: Generation | None, changes: list[Change]) -> list[Change]:

@@ -288,7 +288,10 @@ class Timeline:
 
 
 def _no_generation(wanted: int | str, present: Generation) -> GenerationError:
-    return GenerationError(f"there is no generation {wanted}: the newest is {present}", hint="yolofs timeline")
+    return GenerationError(
+        f"there is no generation {wanted}: the newest is {present}",
+        hint="yolofs timeline; numbers begin anew after each commit",
+    )
 
 
 def _shown(name: str) -> str:

@@ -141,7 +141,7 @@ def test_back_without_a_travel_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("8", "there is no generation 8: the newest is 7", "yolofs timeline"),
+        ("8", "there is no generation 8: the newest is 7", "yolofs timeline; numbers begin anew after each commit"),
         ("9" * 5000, "there is no snapshot named " + "9" * 5000, "yolofs timeline"),
         ("²", "there is no snapshot named ²", "yolofs timeline"),
         ("othre", "there is no snapshot named othre", "did you mean other?"),
