@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import stat
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
-from yolofs.changes.changes import Change, ChangeKind
+from yolofs.changes.changes import Change
 from yolofs.cli.history.missing_paths import meant
 from yolofs.errors import UsageError
 from yolofs.paths import RelPath, absolute, display, is_below, split
@@ -40,7 +39,7 @@ def _in_renamed_directories(
     """Return those of some paths at which a commit without the rename of a directory would put what
     has changed in it.
     """
-    renamed = {change.old_path: change.path for change in everything if _is_rename_of_directory(change)}
+    renamed = {change.old_path: change.path for change in everything if change.renames_directory}
     found = []
     for path in paths if renamed else ():
         above = path
@@ -49,10 +48,6 @@ def _in_renamed_directories(
         if above and above != path and _has_below(changed, RelPath(renamed[above] + path[len(above) :])):
             found.append(path)
     return found
-
-
-def _is_rename_of_directory(change: Change) -> bool:
-    return change.kind is ChangeKind.RENAMED and change.old is not None and stat.S_ISDIR(change.old.type)
 
 
 def check_paths_of_undo(

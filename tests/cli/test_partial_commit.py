@@ -231,8 +231,43 @@ def test_a_file_in_a_renamed_directory_is_held_with_the_directory(yolofs: Progra
     (view(yolofs) / "project/before").rename(view(yolofs) / "project/after")
     done = yolofs("commit", "after/file", code=1)
     both = f"{yolofs.project}/after, {yolofs.project}/before"
-    assert f"  {both}: it goes only as a whole; yolofs commit" in done.err
+    assert f"  {both}: its rename goes only as a whole; yolofs commit" in done.err
     assert "nothing is staged there" not in done.err
+
+
+@pytest.mark.parametrize("named", ["after/in", "before/in"])
+def test_what_has_changed_in_a_renamed_directory_is_committed_by_either_path_without_the_rename(
+    yolofs: Program, named: str
+) -> None:
+    (yolofs.project / "before/in").mkdir(parents=True)
+    (yolofs.project / "before/in/file").write_text("1")
+    (yolofs.project / "before/beside").write_text("1")
+    after = view(yolofs) / "project/after"
+    (view(yolofs) / "project/before").rename(after)
+    (after / "in/file").write_text("22")
+    (after / "beside").write_text("22")
+    (after / "in/new").write_text("new")
+    yolofs("commit", "--yes", named)
+    assert (yolofs.project / "before/in/file").read_text() == "22"
+    assert (yolofs.project / "before/in/new").read_text() == "new"
+    assert (yolofs.project / "before/beside").read_text() == "1"
+    assert (after / "in/new").read_text() == "new"
+    assert not (yolofs.project / "after").exists()
+
+
+def test_what_has_come_to_the_place_of_a_renamed_directory_is_no_other_name_of_what_is_in_that(
+    yolofs: Program,
+) -> None:
+    (yolofs.project / "before/in").mkdir(parents=True)
+    (yolofs.project / "before/in/file").write_text("1")
+    top = view(yolofs) / "project"
+    (top / "before").rename(top / "after")
+    (top / "after/in/file").write_text("22")
+    (top / "before/in").mkdir(parents=True)
+    (top / "before/in/other").write_text("new")
+    assert "stay staged" in yolofs("commit", "--yes", "after/in", code=1).err
+    assert (yolofs.project / "before/in/file").read_text() == "1"
+    assert not (yolofs.project / "before/in/other").exists()
 
 
 def test_without_a_terminal_it_asks_for_yes_only_if_there_is_something_to_commit(yolofs: Program) -> None:

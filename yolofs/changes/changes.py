@@ -161,6 +161,11 @@ class Change(msgspec.Struct, frozen=True):
         return stat.S_ISREG(self.new.type) and self.old.size > 0 and self.new.size == 0
 
     @property
+    def renames_directory(self) -> bool:
+        """Whether a directory was renamed."""
+        return self.kind is ChangeKind.RENAMED and self.old is not None and stat.S_ISDIR(self.old.type)
+
+    @property
     def paths(self) -> tuple[RelPath, ...]:
         """Its paths in both states, once where they are the same."""
         return (self.path,) if self.old_path is None else (self.old_path, self.path)

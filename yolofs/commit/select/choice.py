@@ -175,7 +175,7 @@ class Choice:
                 needs = {*unit.paths, *self._other_names(unit)}
                 self._hold(unit, f"{self._show(other)} is the same file (hard link)", needs, by_link)
             elif self._is_asked_within(unit):
-                self._hold(unit, "it goes only as a whole", [other])
+                self._hold(unit, f"{'it' if unit.removed else 'its rename'} goes only as a whole", [other])
             return
         if unnamed := [path for path in unit.paths if path in self._selection.unnamed]:
             self._hold_unnamed(unit, unnamed)

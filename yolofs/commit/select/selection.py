@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
 from yolofs.changes.changes import Change
-from yolofs.paths import ROOT, RelPath, first_below, is_below, is_below_any
+from yolofs.paths import ROOT, RelPath, first_below, is_below, is_below_any, split
 from yolofs.state.regions import Region, Regions
 from yolofs.text.path_patterns import Patterns
 
@@ -72,15 +72,38 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
         return next((top for top in tops if top != directory and is_below(top, directory) and not self.has(top)), None)
 
     def with_other_names(self, changes: Iterable[Change]) -> Selection:
-        """Return a selection in which either name of what was renamed selects the other one,
-        too.
+        """Return a selection in which either name of what was renamed selects the other one, too.
+
+        So does either path of what lies in a renamed directory, unless something else has come to
+        the old one.
         """
         if not self.paths:
             return self
+        changes = list(changes)
         known = set(self.paths)
         others = [path for change in changes if not known.isdisjoint(change.paths) for path in change.paths]
+        others += self._in_renamed_directories(changes)
         more = tuple(path for path in dict.fromkeys(others) if path not in known)
         return msgspec.structs.replace(self, paths=(*self.paths, *more)) if more else self
+
+    def _in_renamed_directories(self, changes: Sequence[Change]) -> Iterator[RelPath]:
+        """Yield the other paths of what the paths mean in renamed directories."""
+        renamed = [(one.old_path, one.path) for one in changes if one.renames_directory and one.old_path is not None]
+        if not renamed:
+            return
+        to_old, to_new = {new: old for old, new in renamed}, dict(renamed)
+        come = {change.path for change in changes if change.new is not None}
+        in_order = sorted(come)
+        for path in self.paths:
+            for other_ends in (to_old, to_new):
+                above = split(path)[0]
+                while above and above not in other_ends:
+                    above = split(above)[0]
+                if above:
+                    other = RelPath(other_ends[above] + path[len(above) :])
+                    old = other if other_ends is to_old else path
+                    if old not in come and first_below(in_order, old) is None:
+                        yield other
 
     @property
     def is_everything(self) -> bool:
