@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from yolofs.hostcode.git_ignored import Repositories
 
 _DOT_GIT = b".git"
+_MODULES = b"modules"
+"""In a ``.git``, the directory that has one such directory for each submodule."""
+_IN_MODULE = frozenset(
+    {
+        *(b"HEAD", b"ORIG_HEAD", b"FETCH_HEAD", b"COMMIT_EDITMSG", b"index", b"packed-refs", b"config", b"description"),
+        *(b"branches", b"hooks", b"info", b"logs", b"objects", b"refs", b"modules", b"worktrees"),
+    }
+)
+"""What tells the directory of a submodule from one above it: its name may have slashes."""
 _CACHE = b"__pycache__"
 _COMPILED = (b".pyc", b".pyo")
 _COME_OR_GO = frozenset({ChangeKind.ADDED, ChangeKind.DELETED, ChangeKind.TYPE})
@@ -199,6 +208,11 @@ def _dot_git_of(change: Change) -> RelPath | None:
 def _dot_git_above(path: bytes) -> RelPath | None:
     names = path.split(b"/")
     at = names.index(_DOT_GIT) if _DOT_GIT in names[:-1] else -1
+    while at >= 0 and names[at + 1] == _MODULES:
+        inside = next((index for index in range(at + 3, len(names)) if names[index] in _IN_MODULE), None)
+        if inside is None:
+            break
+        at = inside - 1
     return RelPath(b"/".join(names[: at + 1])) if at >= 0 else None
 
 
@@ -270,6 +284,8 @@ def _is_compiled(change: Change) -> bool:
 
 def shown_top(top: RelPath, project: RelPath | None) -> str:
     """Return whose ``.git`` it is, for the beginning of a line: nothing for the project's own."""
-    holder = split(top)[0]
+    names = top.split(b"/")
+    at = names.index(_DOT_GIT)
+    holder, submodule = b"/".join(names[:at]), b"/".join(names[at + 2 :])
     within = holder[len(project) :].lstrip(b"/") if project is not None else holder
-    return f" in {display(within)}" if within else ""
+    return (f" in {display(within)}" if within else "") + (f", submodule {display(submodule)}" if submodule else "")

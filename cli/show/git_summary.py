@@ -7,6 +7,7 @@ import stat
 from collections.abc import Sequence
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
+from yolofs.cli.show.folding import is_time_alone
 from yolofs.cli.show.git_new_objects import MOST_COMMITS, MOST_PACKED_BYTES, NewObjects, Read, read_side
 from yolofs.paths import RelPath, display, join
 from yolofs.store.as_read import StoreFiles
@@ -30,12 +31,20 @@ _OF_PACKS = re.compile(
 ).fullmatch
 _REWRITTEN = re.compile(rb"pack/multi-pack-index.*|info/.*").fullmatch
 """Below ``objects``, what git itself writes anew under the same name."""
-_NOTES = frozenset(
-    {
-        *(b"HEAD", b"FETCH_HEAD", b"ORIG_HEAD", b"packed-refs", b"info/refs", b"index"),
-        *(b"COMMIT_EDITMSG", b"MERGE_MSG", b"AUTO_MERGE"),
-    }
-)
+_OWN_NOTES = frozenset({b"HEAD", b"FETCH_HEAD", b"ORIG_HEAD", b"index", b"COMMIT_EDITMSG", b"MERGE_MSG", b"AUTO_MERGE"})
+"""What git notes for itself in a repository, and in each of its worktrees."""
+_NOTES = _OWN_NOTES | {b"packed-refs", b"info/refs"}
+_OPERATIONS = {
+    "merge": re.compile(rb"MERGE_(HEAD|MODE|RR)"),
+    "rebase": re.compile(rb"REBASE_HEAD|rebase-(merge|apply)/[^/]+"),
+    "cherry-pick": re.compile(rb"CHERRY_PICK_HEAD"),
+    "revert": re.compile(rb"REVERT_HEAD"),
+    "bisect": re.compile(rb"BISECT_[A-Z_]+"),
+}
+"""What takes several commands of git, and the files that are there meanwhile."""
+_WORKTREE = re.compile(rb"worktrees/([^/]+)(?:/(.+))?")
+_COMMON = b"../.."
+"""Where the directory of a worktree says that the repository is."""
 
 
 class GitDirectory:
@@ -57,8 +66,9 @@ class GitDirectory:
         with NewObjects(self._top, self._changes, self._store, self._read) as found:
             branches, objects = self._of_branches(found), self._of_objects(found)
         words = [*branches, *self._of_other_refs(), *self._of_head()]
-        if b"index" in self._changes:
+        if self._has_other(b"index"):
             words.append("index")
+        words += [*self._of_operations(), *self._of_worktrees()]
         words += objects
         others = sorted(name for name, change in self._changes.items() if self._is_other(name, change))
         words += [display(name) for name in others if name in _DECIDES]
@@ -115,8 +125,7 @@ class GitDirectory:
             words.append(_few([f"tag {display(ref[len(_TAGS) :])} {_became(*values)}" for ref, values in tags], "tags"))
         if self._moved(_REMOTES):
             words.append("remote branches")
-        if self._moved(_STASH):
-            words.append("stash")
+        words += [f"stash {_became(*values, moved='changed')}" for _, values in self._moved(_STASH)]
         others = [one for one in self._moved(_REFS) if not one[0].startswith(_TOLD_REFS)]
         if others:
             words.append(_few([f"{display(ref)} {_became(*values)}" for ref, values in others], "other refs"))
@@ -125,12 +134,48 @@ class GitDirectory:
         return words
 
     def _of_head(self) -> list[str]:
-        change = self._changes.get(b"HEAD")
+        value = self._head(b"HEAD")
+        return [f"HEAD {value}"] if value is not None else []
+
+    def _head(self, name: bytes) -> str | None:
+        """Return what became of a HEAD, None if it names what it named before."""
+        change = self._changes.get(name)
         if change is None or change.new is None:
-            return ["HEAD deleted"] if change is not None else []
-        value = parse_ref(self._content(change.new, _MOST_REF_BYTES) or b"") or b""
-        branch = branch_of(value)
-        return [f"HEAD on {display(branch)}" if branch is not None else "HEAD on no branch"]
+            return "deleted" if change is not None else None
+        old, new = (self._value(name, change, is_new=is_new) for is_new in (False, True))
+        if old is not None and old == new != _UNREADABLE:
+            return None
+        branch = branch_of(new or b"")
+        return f"on {display(branch)}" if branch is not None else "on no branch"
+
+    def _of_operations(self) -> list[str]:
+        """Return what takes several commands, and has begun, ended, or gone on."""
+        words = []
+        for operation, files in _OPERATIONS.items():
+            kinds = {change.kind for name, change in self._changes.items() if files.fullmatch(name)}
+            if kinds:
+                is_one = len(kinds) == 1
+                began, ended = is_one and ChangeKind.ADDED in kinds, is_one and ChangeKind.DELETED in kinds
+                words.append(f"{operation} {'begun' if began else 'ended' if ended else 'in progress'}")
+        return words
+
+    def _of_worktrees(self) -> list[str]:
+        """Return what happened to the directories in which git notes each worktree."""
+        told: dict[bytes, None] = {}
+        for name in self._changes:
+            if (found := _WORKTREE.fullmatch(name)) is not None:
+                told.setdefault(found[1])
+        words = []
+        for worktree in told:
+            top, shown = b"worktrees/" + worktree, display(worktree)
+            itself, head = self._changes.get(top), self._head(top + b"/HEAD")
+            if itself is not None and itself.kind in (ChangeKind.ADDED, ChangeKind.DELETED):
+                words.append(f"new worktree {shown}" if itself.new is not None else f"worktree {shown} removed")
+            elif head is not None:
+                words.append(f"HEAD of worktree {shown} {head}")
+            elif self._has_other(top + b"/index"):
+                words.append(f"index of worktree {shown}")
+        return [_few(words, "worktrees")] if words else []
 
     def _moved(self, prefix: bytes) -> list[tuple[bytes, tuple[bytes | None, bytes | None]]]:
         """Return the refs that have other values now, by name, with both."""
@@ -166,14 +211,34 @@ class GitDirectory:
 
     # ---- files
 
+    def _has_other(self, name: bytes) -> bool:
+        """Tell whether more of a file than its time differs."""
+        change = self._changes.get(name)
+        return change is not None and not is_time_alone(change)
+
     def _is_other(self, name: bytes, change: Change) -> bool:
         """Tell whether nothing else tells of a change: an agent may put anything into ``.git``."""
         if _is_directory(change.new or change.old) or name in _NOTES or change.metadata == (Aspect.TIME,):
             return False
+        if any(files.fullmatch(name) for files in _OPERATIONS.values()):
+            return False
+        if (worktree := _WORKTREE.fullmatch(name)) is not None:
+            return not self._is_of_worktree(worktree[1], worktree[2] or b"", change)
         first, _, rest = name.partition(b"/")
         if first == b"objects":
             return not _is_object(rest)
         return first not in _SILENT
+
+    def _is_of_worktree(self, worktree: bytes, rest: bytes, change: Change) -> bool:
+        """Tell whether a file is a note of git's own about a worktree."""
+        if rest in _OWN_NOTES or rest.startswith(b"logs/"):
+            return True
+        itself = self._changes.get(b"worktrees/" + worktree)
+        if itself is None or itself.kind not in (ChangeKind.ADDED, ChangeKind.DELETED):
+            return False
+        if rest == b"commondir":
+            return change.new is None or (self._content(change.new, _MOST_REF_BYTES) or b"").strip() == _COMMON
+        return rest == b"gitdir"
 
     def _packed_refs(self, *, is_new: bool) -> dict[bytes, bytes] | None:
         """Return the packed refs of one of the states, None if they cannot be read."""
@@ -221,8 +286,8 @@ def _is_directory(side: Side | None) -> bool:
     return side is not None and side.type == stat.S_IFDIR
 
 
-def _became(old: bytes | None, new: bytes | None) -> str:
-    return "deleted" if new is None else "added" if old is None else "moved"
+def _became(old: bytes | None, new: bytes | None, *, moved: str = "moved") -> str:
+    return "deleted" if new is None else "added" if old is None else moved
 
 
 def _few(words: Sequence[str], what: str) -> str:

@@ -231,6 +231,60 @@ def test_the_summary_tells_what_happened_to_refs(repository: Program) -> None:
     )
 
 
+def told_of_git(repository: Program) -> list[str]:
+    lines = (line for line in repository("status").out.splitlines() if line.startswith("-  git"))
+    return [line.partition("  (")[0] for line in lines]
+
+
+def test_what_git_is_in_the_middle_of_is_told_in_a_word(repository: Program) -> None:
+    git(repository.project, "branch", "other")
+    script = """
+        echo 1 > f; git add f; git commit -q -m 1; git checkout -q other
+        echo 2 > f; git add f; git commit -q -m 2; git checkout -q main
+    """
+    repository("run", "sh", "-c", script)
+    assert told_of_git(repository) == ["-  git: 1 commit on main, 1 commit on other, index"]
+    for begin, end, told in (
+        ("git merge -q other", "git merge --abort", "merge"),
+        ("git cherry-pick other", "git cherry-pick --abort", "cherry-pick"),
+        ("git bisect start", "git bisect reset", "bisect"),
+    ):
+        repository("run", "sh", "-c", f"{begin} > /dev/null 2>&1 || true")
+        assert told_of_git(repository)[0].endswith(f", index, {told} begun")
+        repository("run", "sh", "-c", f"{end} > /dev/null 2>&1")
+        assert told_of_git(repository) == ["-  git: 1 commit on main, 1 commit on other, index"]
+
+
+def test_stashes_are_told_by_what_became_of_them(repository: Program) -> None:
+    repository("run", "sh", "-c", "echo > f; git add f; git stash -q; git checkout -q --detach")
+    assert told_of_git(repository) == ["-  git: stash added, HEAD on no branch"]
+    repository("run", "sh", "-c", "echo > f; git add f; git stash -q")
+    out = repository("run", "git", "stash", "clear").err
+    assert "-  git: stash deleted, refs/stash" not in out
+    assert "-  git: stash deleted" in out
+
+
+def test_worktrees_and_submodules_are_told_by_their_names(repository: Program, tmp_path: Path) -> None:
+    project = repository.project
+    git(project, "worktree", "add", "-q", "old")
+    git(project, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(project), "lib/sub")
+    git(project, "commit", "-q", "-m", "with a submodule")
+    script = """set -e
+        git worktree add -q new
+        (cd old; echo > f; git add f; git commit -q -m f)
+        cd lib/sub; git config user.name a; git config user.email a@b; git commit -q --allow-empty -m g
+    """
+    repository("run", "sh", "-c", script)
+    assert told_of_git(repository) == [
+        "-  git: new branch new, 1 commit on old, new worktree new, index of worktree old",
+        "-  git, submodule lib/sub: 1 commit on main, config",
+    ]
+    repository("run", "sh", "-c", "git worktree remove --force old; cd new; git checkout -q --detach")
+    assert "worktree old removed" in told_of_git(repository)[0]
+    repository("run", "sh", "-c", "echo elsewhere > .git/worktrees/new/commondir")
+    assert "worktrees/new/commondir" in repository("status").out
+
+
 def test_a_rewritten_branch_and_removed_objects_are_told(repository: Program) -> None:
     script = "git commit -q --amend -m other; rm -f .git/objects/$(git rev-parse HEAD@{1} | sed 's,^..,&/,')"
     repository("run", "sh", "-c", script)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
-from yolofs.cli.show.folding import Folded, Sort, fold, group_counts_text
+from yolofs.cli.show.folding import Folded, Sort, fold, group_counts_text, shown_top
 from yolofs.paths import RelPath
 
 
@@ -19,6 +19,10 @@ def added(path: bytes, kind: int = stat.S_IFREG) -> Change:
 
 def deleted(path: bytes, kind: int = stat.S_IFREG) -> Change:
     return Change(ChangeKind.DELETED, RelPath(path), old=side(kind))
+
+
+def modified(path: bytes) -> Change:
+    return Change(ChangeKind.MODIFIED, RelPath(path), old=side(), new=side(), content=True)
 
 
 def renamed(old: bytes, new: bytes) -> Change:
@@ -122,3 +126,16 @@ def test_times_alone_are_one_line_which_counts_what_is_in_it() -> None:
     found = folded(touched(b"a"), touched(b"b"))
     (group,) = found.groups
     assert (group.sort, group_counts_text(group)) == (Sort.TIMES, "2 changes")
+
+
+def test_a_submodule_has_a_group_of_its_own_whatever_its_name() -> None:
+    found = folded(
+        modified(b"p/.git/index"), modified(b"p/.git/modules/lib/sub/index"), modified(b"p/.git/modules/odd"),
+        modified(b"p/.git/modules/lib/sub/modules/deep/objects/12/3456"), modified(b"p/.git/modules/index"),
+    )  # fmt: skip
+    assert [(shown_top(group.top, RelPath(b"p")), len(group.lines)) for group in found.groups if group.top] == [
+        ("", 3),
+        (", submodule lib/sub", 1),
+        (", submodule lib/sub/modules/deep", 1),
+    ]
+    assert shown_top(RelPath(b"p/q/.git/modules/a b"), RelPath(b"p")) == " in q, submodule a b"
