@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from yolofs.cli.options import options
-from yolofs.cli.output import emit_bytes
+from yolofs.cli.output import emit_bytes, warn
+from yolofs.paths import display
 from yolofs.system.host_programs import find_program
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def paged(*, is_wanted: bool = True) -> Iterator[Write]:
     once.
 
     The pager is what YOLOFS_PAGER, else PAGER, names, else less.  The end waits for it.  If the
-    user ends it early, the block ends without an error.
+    user ends it early, the block ends without an error.  A pager that fails is told: it may have
+    shown nothing.
     """
     words = _command() if is_wanted else None
     if words is None:
@@ -103,9 +105,12 @@ class _Output:
         try:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
-            self._process.wait()
+            code = self._process.wait()
         finally:
             signal.signal(signal.SIGINT, before)
+        if code:
+            ended = f"was ended by signal {-code}" if code < 0 else f"failed (exit code {code})"
+            warn(f"the pager {display(os.fsencode(self._words[0]))} {ended}; YOLOFS_PAGER=cat does without")
 
 
 def _command() -> tuple[str, list[str]] | None:

@@ -114,6 +114,16 @@ def test_whoever_leaves_the_pager_early_sees_no_error(yolofs: Program, view: Pat
         assert "Traceback" not in terminal.text
 
 
+@pytest.mark.parametrize(
+    ("pager", "told"), [("false", "failed (exit code 1)"), ("sh -c 'kill -9 $$'", "was ended by signal 9")]
+)
+def test_a_pager_that_fails_is_told(yolofs: Program, view: Path, pager: str, told: str) -> None:
+    (view / "long.txt").write_text("line\n" * 30)
+    with Terminal(yolofs.project, ["diff"], size=(100, 24), PAGER=pager) as terminal:
+        assert terminal.wait() == 0
+        assert f"the pager {pager.split()[0]} {told}; YOLOFS_PAGER=cat does without" in terminal.text
+
+
 def test_a_pager_in_the_view_is_not_started(yolofs: Program, view: Path, tmp_path: Path) -> None:
     (view / "bin").mkdir()
     (view / "bin/mypager").write_text(f"#!/bin/sh\ntouch {tmp_path}/trap\ncat\n")
