@@ -40,6 +40,7 @@ def assert_one_line_and_a_hint(message: str) -> None:
         (["stauts"], "no such command 'stauts'. Did you mean 'status'?", "yolofs --help"),
         (["help", "commit"], "no such command 'help'", "yolofs --help"),
         (["comit"], "no such command 'comit'. Did you mean 'commit'?", "yolofs --help"),
+        (["diff", "--stats"], "no such option '--stats'. Did you mean '--stat'?", "yolofs diff --help"),
         (["rule", "alow", "x"], "no such command 'alow'. Did you mean 'allow'?", "yolofs rule --help"),
         (["sessions", "--rebase"], "requires an argument", "yolofs sessions --help"),
         (["--nonsense"], "no such option", "yolofs --help"),
