@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 
 import click
@@ -12,7 +13,7 @@ from yolofs.cli.project.project import find_project, reading
 from yolofs.cli.show.file_lines import emit_content
 from yolofs.cli.show.json_forms import type_name
 from yolofs.errors import UsageError
-from yolofs.paths import display
+from yolofs.paths import display, in_shell
 
 
 @click.command(cls=GenerationsCommand)
@@ -28,14 +29,17 @@ def command(versions: tuple[str, ...]) -> None:
     with reading(find_project()) as session:
         for text in versions:
             files, file = file_of_version(session, parse_version(session, text), text)
+            shown, word = display(os.fsencode(text)), in_shell(os.fsencode(text))
             if file.is_directory:
-                raise UsageError(f"{text} is a directory", hint=f"yolofs ls {text}")
+                raise UsageError(f"{shown} is a directory", hint=f"yolofs ls {word}")
             check_may_read(session, file.path, text)
             if file.side.type == stat.S_IFLNK:
                 raise UsageError(
-                    f"{text} is a symlink to {display(file.side.target())}, and cat follows none",
-                    hint=f"yolofs ls -l {text}",
+                    f"{shown} is a symlink to {display(file.side.target())}, and cat follows none",
+                    hint=f"yolofs ls -l {word}",
                 )
             if file.side.type != stat.S_IFREG:
-                raise UsageError(f"{text} is a {type_name(file.side)}, and has no content", hint=f"yolofs ls -l {text}")
+                raise UsageError(
+                    f"{shown} is a {type_name(file.side)}, and has no content", hint=f"yolofs ls -l {word}"
+                )
             emit_content(files.chunks(file))

@@ -21,7 +21,7 @@ from yolofs.cli.history.missing_paths import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.project.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
-from yolofs.paths import RelPath, in_shell, split
+from yolofs.paths import RelPath, display, in_shell, split
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFile, StateFiles
 
@@ -50,7 +50,7 @@ def parse_version(session: Session, text: str) -> FileVersion:
     """
     colons = [at for at, letter in enumerate(text) if letter == ":"]
     if not colons:
-        hint = f"GENERATION:PATH, or for the view as it is now: :{text}"
+        hint = f"GENERATION:PATH, or for the view as it is now: {in_shell(os.fsencode(f':{text}'))}"
         raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
     from yolofs.session.named_states import named_state  # it takes all that commits need along
 
@@ -125,7 +125,7 @@ def check_may_read(session: Session, path: RelPath, text: str) -> None:
     guard = options().guard
     if guard is not None and not guard.may_read(session.base.path(path)):
         raise UsageError(
-            f"{text} may not be read in the sandbox", hint="the rules forbid it, or ask: open it in the view"
+            f"{display(os.fsencode(text))} may not be read in the sandbox", hint="the rules forbid it, or ask: open it in the view"
         )
 
 

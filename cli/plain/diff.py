@@ -290,9 +290,12 @@ def _check_is_no_version(text: str) -> None:
         return
     whole = in_shell(os.fsencode(text))
     at = in_shell(os.fsencode(path))
-    since = f"; or what generation {generation} changed there: yolofs diff {generation} -- {at}" if generation else ""
+    since = ""
+    if generation:
+        named = display(os.fsencode(generation)), in_shell(os.fsencode(generation))
+        since = f"; or what generation {named[0]} changed there: yolofs diff {named[1]} -- {at}"
     raise UsageError(
-        f"{text} is one version of a file, and a comparison takes two",
+        f"{display(os.fsencode(text))} is one version of a file, and a comparison takes two",
         hint=f"with the view as it is now: yolofs diff {whole} {in_shell(os.fsencode(f':{path}'))}{since}",
     )
 
@@ -376,7 +379,7 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
     found = [file_of_version(session, parse_version(session, word), word) for word in words]
     for (_, file), word in zip(found, words, strict=True):
         if file.is_directory:
-            raise UsageError(f"{word} is a directory", hint=_hint_of_directories(words))
+            raise UsageError(f"{display(os.fsencode(word))} is a directory", hint=_hint_of_directories(words))
     (old_files, old), (new_files, new) = found
     change = compare_two(old.node, new.node, old_files.reader, new_files.reader)
     return [change] if change is not None else []

@@ -272,6 +272,30 @@ def test_cat_refuses_links_and_fifos_by_their_type_and_ls_lists_a_single_file(yo
     assert yolofs("ls", "-l", "one:sub/link").out.endswith(" sub/link -> ../a b\n")
 
 
+def test_a_name_with_a_newline_stays_on_one_line_of_a_message_and_is_a_word_of_the_hint(yolofs: Program) -> None:
+    name = "two lines:\nin 'it'"
+    with yolofs.mounted() as view:
+        (view / "sub").mkdir()
+        (view / "sub/link").symlink_to("a")
+        yolofs("snapshot", name)
+    quoted = "$'two lines:\\nin \\'it\\'"
+    shown = "\"two lines:\\nin 'it'"
+    for command, path, told, hint in (
+        ("cat", "sub", "is a directory", "yolofs ls "),
+        ("cat", "sub/link", "is a symlink to a, and cat follows none", "yolofs ls -l "),
+    ):
+        refused = yolofs.refused(command, f"{name}:{path}", code=2)
+        assert refused == f'yolofs: {shown}:{path}" {told}\nhint: {hint}{quoted}:{path}\'\n'
+    refused = yolofs.refused("diff", f"{name}:sub/link", code=2)
+    assert refused.count("\n") == 2
+    assert f"yolofs diff {quoted}:sub/link' :sub/link; or what generation {shown}" in refused
+    assert "hint: GENERATION:PATH, or for the view as it is now: ':a b'" in yolofs.refused("cat", "a b", code=2)
+    yolofs("commit", "--yes")
+    told = yolofs("restore", "--from", name, "sub").err
+    assert told.startswith("nothing to bring back: it is as in ")
+    assert told.count("\n") == 1
+
+
 def test_diff_compares_two_versions_at_different_paths(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "one").write_text("same\nold\n")

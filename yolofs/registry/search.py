@@ -217,7 +217,9 @@ def _not_found(registry: Registry, start: bytes, passed: list[bytes], why: str) 
             f"{message}, but {display(SESSION_LINK)} leads to one in {display(elsewhere)}, which is not looked into",
             hint=f"if you made it: YOLOFS_STATE={in_shell(elsewhere)}; else: yolofs init",
         )
-    return NoSessionError(f"{message} ({why})" if why else message, hint="yolofs init")
+    return NoSessionError(
+        f"{message} ({why})" if why else message, hint="yolofs init; from elsewhere: yolofs -C PROJECT …"
+    )
 
 
 def _linked_state(directory: bytes) -> bytes | None:
