@@ -496,6 +496,19 @@ def test_blame_tells_after_an_undo_and_a_redo_who_wrote_a_file_and_not_who_moved
         worked("undo", "--yes", str(number))
 
 
+def test_blame_tells_after_an_undo_who_wrote_a_file_and_not_who_moved_its_directory(worked: Program) -> None:
+    (worked.project / "was/deep").mkdir(parents=True)
+    (worked.project / "was/deep/file").write_text("1\n")
+    worked("run", "sh", "-c", "mv was/deep was/down; echo 2 >> was/down/file")
+    worked("run", "sh", "-c", "mv was is")
+    by_the_writer = "run 3: sh -c 'mv was/deep was/down; echo 2 >> was/down/file'"
+    assert by_the_writer in worked("blame", "is/down/file").out
+    worked("commit", "--yes")
+    assert f"commit 1, {by_the_writer}" in worked("blame", "is/down/file").out
+    worked("undo", "--yes")
+    assert f"generation 1, {by_the_writer}" in worked("blame", "is/down/file").out
+
+
 def test_a_travel_to_a_run_says_what_leads_there(worked: Program) -> None:
     said = worked.refused("travel", "run 1", code=7)
     assert "hint: yolofs runs tells which generation it made; a part of it: yolofs restore --from 'run 1' PATH" in said

@@ -19,6 +19,7 @@ from yolofs.commit.select.left_times import LeftTimes
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
 from yolofs.commit.select.what_base_had import records_of_what_base_had
+from yolofs.commit.select.written_at import WrittenAt
 from yolofs.journal.records import ChangeRecord, Fingerprint, Keep, Rename, Stage
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.kept_bases import XATTRS, Extra
@@ -72,8 +73,7 @@ class Authors:
         """Where records of several runs are about the very path, or something was moved."""
         self._by_file: dict[int, ChangeRecord] = {}
         self._by_path: dict[RelPath, ChangeRecord] = {}
-        self._written: dict[RelPath, ChangeRecord] = {}
-        """What made the file at a path, by whatever name it was then."""
+        self._written = WrittenAt()
         self._since_ns: dict[RelPath, int] = {}
         """When the first change of a path was."""
         self._now_ns = now_ns
@@ -93,7 +93,7 @@ class Authors:
             if isinstance(record, Stage | Keep) and record.base is not None:
                 self._xattrs[record.base] = tuple(field for field in record.extra if field[0] == XATTRS)
             if isinstance(record, Rename):
-                self._note_move(record)
+                self._written.move(record)
                 for path in (record.src, record.dst):
                     self._by_path[path] = record
                     self._since_ns.setdefault(path, record.time_ns)
@@ -103,16 +103,16 @@ class Authors:
             since_ns = record.since_ns if isinstance(record, Keep) else 0
             self._since_ns.setdefault(record.path, since_ns or record.time_ns)
             self._by_path[record.path] = record
-            self._written.pop(record.path, None)
             ino = getattr(record, "ino", None)
+            self._written.put(record.path, record if ino is not None else None)
             if ino is not None:
-                self._by_file[ino] = self._written[record.path] = record
+                self._by_file[ino] = record
 
     def sign(self, record: Keep, staged: Staged | None) -> Keep:
         """Return a record with the time and the run of the change that it stands for."""
         source = self._by_file.get(staged.ino) if staged is not None else self._by_path.get(record.path)
         if staged is None and record.ino is not None:  # a file that is staged anew: who moved it has not made it
-            source = self._written.get(record.path, source)
+            source = self._written.get(record.path) or source
         if source is None:
             return msgspec.structs.replace(record, time_ns=self._now_ns)
         extra = tuple(field for field in source.extra if field[0] == "run") + self._earlier_runs(record, source)
@@ -124,13 +124,6 @@ class Authors:
         return msgspec.structs.replace(
             record, time_ns=source.time_ns, since_ns=since_ns if since_ns < source.time_ns else 0, extra=extra
         )
-
-    def _note_move(self, record: Rename) -> None:
-        moved, other = self._written.pop(record.src, None), self._written.pop(record.dst, None)
-        if moved is not None:
-            self._written[record.dst] = moved
-        if record.exchange and other is not None:
-            self._written[record.src] = other
 
     def _note_runs(self, record: ChangeRecord) -> None:
         run = run_of(record)
