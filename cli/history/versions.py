@@ -125,7 +125,8 @@ def check_may_read(session: Session, path: RelPath, text: str) -> None:
     guard = options().guard
     if guard is not None and not guard.may_read(session.base.path(path)):
         raise UsageError(
-            f"{display(os.fsencode(text))} may not be read in the sandbox", hint="the rules forbid it, or ask: open it in the view"
+            f"{display(os.fsencode(text))} may not be read in the sandbox",
+            hint="the rules forbid it, or ask: open it in the view",
         )
 
 

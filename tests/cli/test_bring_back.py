@@ -285,7 +285,7 @@ def test_a_name_with_a_newline_stays_on_one_line_of_a_message_and_is_a_word_of_t
         ("cat", "sub/link", "is a symlink to a, and cat follows none", "yolofs ls -l "),
     ):
         refused = yolofs.refused(command, f"{name}:{path}", code=2)
-        assert refused == f'yolofs: {shown}:{path}" {told}\nhint: {hint}{quoted}:{path}\'\n'
+        assert refused == f"yolofs: {shown}:{path}\" {told}\nhint: {hint}{quoted}:{path}'\n"
     refused = yolofs.refused("diff", f"{name}:sub/link", code=2)
     assert refused.count("\n") == 2
     assert f"yolofs diff {quoted}:sub/link' :sub/link; or what generation {shown}" in refused

@@ -123,7 +123,10 @@ def _before_a_commit(session: Session, name: str) -> NamedState | None:
                 continue
             with contextlib.suppress(GenerationError):
                 generation = chapter.timeline.resolve(name)
-                states, named = states_of(session, chapter), f"{display(os.fsencode(name))} before commit {chapter.commit}"
+                states, named = (
+                    states_of(session, chapter),
+                    f"{display(os.fsencode(name))} before commit {chapter.commit}",
+                )
                 return NamedState(named, _PastFiles(states, states.state(generation), named), None)
     return None
 
