@@ -22,9 +22,9 @@ def blame_line(
     last: LastChange,
     run: int,
     command: Sequence[bytes],
-    below: Sequence[Change],
+    below: Sequence[Change] = (),
     *,
-    typed: bytes,
+    typed: bytes = b"",
 ) -> str:
     """Return the line about a path, ``typed`` as the user has typed it.
 
@@ -51,9 +51,8 @@ def blame_document(
     last: LastChange,
     run: int,
     command: tuple[bytes, ...],
-    below: Sequence[Change],
 ) -> dict[str, Any]:
-    """Return the same for ``--json``."""
+    """Return the same for ``--json``, without what is below."""
     record = last.record
     return {
         **text_fields("path", absolute(session.base.root, path)),
@@ -64,5 +63,4 @@ def blame_document(
         "changed_since": last.is_changed_since,
         "run": run or None,
         **words_fields("command", command),
-        "below": counts(below),
     }

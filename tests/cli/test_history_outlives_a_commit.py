@@ -509,6 +509,36 @@ def test_blame_tells_after_an_undo_who_wrote_a_file_and_not_who_moved_its_direct
     assert f"generation 1, {by_the_writer}" in worked("blame", "is/down/file").out
 
 
+def test_blame_tells_of_what_was_renamed_who_had_written_it_before(worked: Program) -> None:
+    (worked.project / "was/deep").mkdir(parents=True)
+    (worked.project / "was/deep/file").write_text("1\n")
+    (worked.project / "was/other").write_text("1\n")
+    worked("run", "sh", "-c", "echo 2 >> was/deep/file")
+    worked("commit", "--yes", "was")
+    written = ", commit 1, run 3: sh -c 'echo 2 >> was/deep/file'"
+    for number, (old, new) in enumerate([("was", "is"), ("is/deep", "is/down"), ("is", "goes")], 2):
+        worked("run", "sh", "-c", f"mv {old} {new}")
+        place = {"is": "is/deep/file", "is/down": "is/down/file"}.get(new, "goes/down/file")
+        for when in ("generation", f"commit {number}"):
+            first, second = worked("blame", place).out.splitlines()
+            assert first.startswith(f"{place}: renamed, ")
+            assert f", {when}" in first
+            assert f", run {number + 2}: sh -c 'mv {old} {new}'" in first
+            assert second.startswith("was/deep/file: written, ")
+            assert second.endswith(written)
+            if when == "generation":
+                worked("commit", "--yes", old, new)
+    document = worked("blame", "--json", "goes/down/file").json
+    assert (document["what"], document["commit"]) == ("renamed", 4)
+    assert document["before_rename"]["path"].endswith("was/deep/file")
+    assert document["before_rename"]["run"] == 3
+    assert len(worked("blame", "goes/other").out.splitlines()) == 1
+    assert "is/other: renamed, " in worked("blame", "is/other").out
+    worked.refused("blame", "goes/nosuch", code=2)
+    (worked.project / "goes/down/file").write_text("of the host\n")
+    assert worked("blame", "goes/down/file").out.endswith(f"{written}; base has changed since\n")
+
+
 def test_a_travel_to_a_run_says_what_leads_there(worked: Program) -> None:
     said = worked.refused("travel", "run 1", code=7)
     assert "hint: yolofs runs tells which generation it made; a part of it: yolofs restore --from 'run 1' PATH" in said

@@ -51,10 +51,46 @@ def find_last_change(session: Session, path: RelPath) -> LastChange | None:
     return LastChange("as in base", None, None) if shown is not None else None
 
 
-def find_committed_change(session: Session, path: RelPath, chapters: Sequence[Chapter]) -> LastChange | None:
+class EarlierChange(NamedTuple):
+    """What was done to a file before it was renamed."""
+
+    path: RelPath
+    """Where it was then."""
+    change: LastChange
+
+
+def find_change_before_rename(
+    session: Session, path: RelPath, renamed: LastChange, chapters: Sequence[Chapter]
+) -> EarlierChange | None:
+    """Return the newest committed change, other than a rename, of what was ``renamed`` to ``path``;
+    None if none is known.  ``chapters`` as for :func:`find_committed_change`.
+    """
+    last: LastChange | None = renamed
+    at, place = path, path
+    while last is not None and last.what == "renamed":
+        if last.commit is None:
+            shown = session.state().resolve(at)
+        else:
+            chapters = [chapter for chapter in chapters if chapter.commit is not None and chapter.commit <= last.commit]
+            shown = _states_of(session, chapters[-1]).state().resolve(at)
+            chapters = chapters[:-1]
+        if shown is None or shown.base is None or shown.base == at:
+            return None
+        at, place = shown.base, shown.base if last.commit is None else place
+        last = find_committed_change(session, at, chapters, place=place)
+    return EarlierChange(at, last) if last is not None else None
+
+
+def _states_of(session: Session, chapter: Chapter) -> States:
+    return States(session.directory, session.base, session.store, chapter.journal)
+
+
+def find_committed_change(
+    session: Session, path: RelPath, chapters: Sequence[Chapter], *, place: RelPath | None = None
+) -> LastChange | None:
     """Return the change by which the newest commit made or removed what base has at ``path``; None
     if no such commit is kept, or it was undone.  ``chapters`` are those that have ended, oldest
-    first.
+    first; ``place`` is where base has it now, if that is elsewhere.
     """
     undone = math.inf
     for chapter in reversed(chapters):
@@ -65,11 +101,25 @@ def find_committed_change(session: Session, path: RelPath, chapters: Sequence[Ch
         if undoes is not None:  # base has again what it had before that commit
             undone = undoes.commit
             continue
-        states = States(session.directory, session.base, session.store, chapter.journal)
+        states = _states_of(session, chapter)
         last = _last(states, path, states.state().resolve(path))
-        if last is not None:
-            return last._replace(commit=chapter.commit, is_changed_since=_has_changed(session, path, chapter))
+        now = place if place is not None else path
+        if last is not None and (not _only_above(last, path) or session.base.has(now)):
+            return last._replace(commit=chapter.commit, is_changed_since=_has_changed(session, now, chapter))
     return None
+
+
+def _only_above(last: LastChange, path: RelPath) -> bool:
+    """Tell whether no more is known than that a directory above a path has come by a rename: that
+    does not say that anything was at the path.
+    """
+    match last.record:
+        case Rename(src=src, dst=dst):
+            return path != dst and not is_below(path, src)
+        case Keep(path=there):
+            return last.what == "renamed" and path != there
+        case _:
+            return False
 
 
 def _is_about(chapter: Chapter, path: RelPath) -> bool:
