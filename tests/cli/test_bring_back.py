@@ -150,11 +150,15 @@ def test_what_has_moved_away_keeps_its_edits_when_its_old_directory_comes_back(y
     (yolofs.project / "src").mkdir()
     (yolofs.project / "src/edited").write_text("one\n")
     (yolofs.project / "src/other").write_text("one\n")
+    (yolofs.project / "src/deleted").write_text("one\n")
     with yolofs.mounted() as view:
         (view / "src").rename(view / "new")
         (view / "new/edited").write_text("two\n")
+        (view / "new/deleted").unlink()
         yolofs("restore", "src/edited")
         yolofs("restore", "src")
+        assert not (view / "new/deleted").exists()
+        assert (view / "src/deleted").read_text() == "one\n"
         assert (view / "src/edited").read_text() == "one\n"
         assert (view / "src/other").read_text() == "one\n"
         assert (view / "new/edited").read_text() == "two\n"

@@ -182,8 +182,9 @@ def _drop(session: Session, source: Tree, paths: Sequence[RelPath]) -> bool:
         return False
     alone: list[Unit] = []
     stays: set[RelPath] = set()
-    for unit in Units(session.state(), session.base, session.store).all:
-        if all(is_below_any(path, wanted) for path in unit.paths):
+    units = Units(session.state(), session.base, session.store)
+    for unit in units.all:
+        if all(is_below_any(path, wanted) for path in (*unit.paths, *(units.slots[entry] for entry in unit.slots))):
             alone.append(unit)
         else:
             stays.update(unit.paths)
