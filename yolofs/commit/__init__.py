@@ -16,6 +16,7 @@ In the order in which a commit goes through them::
       linked_files  files with hard links, which are not told name by name
       left_times   files with hard links that are committed without their time
       what_base_had  what base had where something stays staged
+      written_at   which record made the file at each path, whatever was moved
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too
       conflicts    where that is
