@@ -27,14 +27,14 @@ class WrittenAt:
 
     def get(self, path: RelPath) -> ChangeRecord | None:
         """Return the record that made what is at a path, None if none is known."""
-        place: _Place | None = self._root
-        for name in path.split(b"/") if path else ():
-            place = place.below.get(name) if place is not None else None
+        place = self._find(path)
         return place.record if place is not None else None
 
     def put(self, path: RelPath, record: ChangeRecord | None) -> None:
         """Note what made the file at a path; None: it is not known any more."""
-        self._at(path).record = record
+        place = self._find(path) if record is None else self._at(path)
+        if place is not None:
+            place.record = record
 
     def move(self, record: Rename) -> None:
         """Move what is known of a path and of all below it, as a rename does."""
@@ -43,6 +43,12 @@ class WrittenAt:
         if record.exchange:
             self._give(record.src, other)
 
+    def _find(self, path: RelPath) -> _Place | None:
+        place: _Place | None = self._root
+        for name in path.split(b"/") if path else ():
+            place = place.below.get(name) if place is not None else None
+        return place
+
     def _at(self, path: RelPath) -> _Place:
         place = self._root
         for name in path.split(b"/") if path else ():
@@ -50,8 +56,9 @@ class WrittenAt:
         return place
 
     def _take(self, path: RelPath) -> _Place | None:
-        above, name = split(path)
-        return self._at(above).below.pop(name, None)
+        directory, name = split(path)
+        above = self._find(directory)
+        return above.below.pop(name, None) if above is not None else None
 
     def _give(self, path: RelPath, place: _Place | None) -> None:
         above, name = split(path)
