@@ -53,16 +53,20 @@ class World:
     def __init__(self, root: bytes, links: list[tuple[bytes, ...]], state: bytes | None) -> None:
         self.root = root
         Session.create(root, state)
-        fill_base(root, links)
-        for path in (b"e f", b"d/c"):
-            with open(os.path.join(root, path), "wb") as file:
-                file.write(LINES)
-            os.utime(os.path.join(root, path), ns=(0, 1_400_000_000_000_000_000))
+        self.fill(links)
         self.host = Host(root)
         self.has_links = bool(links)
         driver = Driver(root)
         self.commits = os.path.join(driver.session.directory, b"commits")
         driver.close()
+
+    def fill(self, links: list[tuple[bytes, ...]]) -> None:
+        """Make what base has at first."""
+        fill_base(self.root, links)
+        for path in (b"e f", b"d/c"):
+            with open(os.path.join(self.root, path), "wb") as file:
+                file.write(LINES)
+            os.utime(os.path.join(self.root, path), ns=(0, 1_400_000_000_000_000_000))
 
     def act(self, some: list[Act]) -> None:
         """Work in the view."""

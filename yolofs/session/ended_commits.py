@@ -69,7 +69,19 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
             undoes = found[other].undoes
             if undoes is not None and undoes.is_whole and set(undoes.besides) <= set(found[of.number].undone_by):
                 found[of.number] = msgspec.structs.replace(found[of.number], is_undone=True)
+    _note_undone_with_what_they_applied(found)
     return list(found.values())
+
+
+def _note_undone_with_what_they_applied(found: dict[int, EndedCommit]) -> None:
+    """Note of each commit that has applied another one again, by undoing its undo, that it is
+    undone if the other one is: nothing else was in it.
+    """
+    for number, one in found.items():
+        undo = found.get(one.undoes.commit) if one.undoes is not None else None
+        applied = found.get(undo.undoes.commit) if undo is not None and undo.undoes is not None else None
+        if undo is not None and undo.is_undone and applied is not None and applied.is_undone and not one.is_undone:
+            found[number] = msgspec.structs.replace(one, is_undone=True, undone_by=applied.undone_by)
 
 
 def ended_commit(session: bytes, number: int, sealer: Sealer) -> EndedCommit | None:

@@ -228,7 +228,15 @@ def prepare_undo(
     if selection is not None and not selection.is_everything:
         selection = selection.with_other_names(compare(Tree(), tree, session.base, store))
         authors = Authors((), coarse_clock_ns())
-        split = split_state(tree, session.base, store, selection, authors, whole=[*map(StoreIno, inverse.anew)])
+        split = split_state(
+            tree,
+            session.base,
+            store,
+            selection,
+            authors,
+            whole=[*map(StoreIno, inverse.anew)],
+            together=inverse.together,
+        )
         tree, held_back, is_whole = split.taken, split.held_back, is_whole and not split.rest
     if force:  # these are taken back whatever the host makes of them
         for path in inverse.drifted:
@@ -323,15 +331,28 @@ def _later(session: Session, number: int) -> list[LaterCommit]:
 def _earlier_times(session: Session, number: int) -> EarlierTimes:
     """Return the times that directories had before those commits that came before one and stay
     undone when that one is.
+
+    An undo gives no time of its own, so those are left out whose commit is still kept.
     """
     earlier = [one for one in ended_commits(session) if one.number < number and not one.is_given_up]
     undone = {one.number for one in earlier if one.is_undone and number not in one.undone_by}
+    undone |= _applied_again_by(session, number)
     times = EarlierTimes()
+    numbers = {one.number for one in earlier}
     for one in earlier:
+        if one.undoes is not None and one.undoes.commit in numbers:
+            continue
         if undone and one.number >= min(undone):  # nearly always there are none, and plans may be long
             with _passing_over_damage():
                 times.add(read_plan(one.directory), is_undone=one.number in undone)
     return times
+
+
+def _applied_again_by(session: Session, number: int) -> set[int]:
+    """Return which commit the commit of this number has applied again, by undoing its undo."""
+    of = {one.number: one.undoes.commit for one in ended_commits(session) if one.undoes is not None}
+    applied = of.get(of.get(number, 0))
+    return {applied} if applied is not None else set()
 
 
 @contextlib.contextmanager

@@ -80,6 +80,10 @@ class Keeping(Preparing):
         """The stamps of directories before and after something of the commit's own was deleted in
         them, when all steps were done.
         """
+        self._names_copied: set[Stamp] = set()
+        """The stamps of files with hard links of which names were copied to what is kept: these
+        names are leftovers.
+        """
         self._given_again: list[Stamp] = []
         """The stamps of directories that got their times again when all steps were done."""
         self.may_not_link = False
@@ -115,7 +119,9 @@ class Keeping(Preparing):
         """
         self._unlocked(source)
         self._as_seen.check(os.lstat(self._at(source)))
-        part_links.note_parted(self._parking, part_links.names_of_several(self._at(source), target.name))
+        names = part_links.names_of_several(self._at(source), target.name)
+        part_links.note_parted(self._parking, names)
+        self._names_copied.update(part_links.stamps_of(self._at(source), target.name, names))
         self._copy_tree(source, target, path)
 
     def _copy_tree(self, source: Spot, target: Spot, path: RelPath) -> None:

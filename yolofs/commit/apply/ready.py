@@ -256,13 +256,15 @@ class _ReadyCheck:
         """Check that an earlier commit still keeps what is to come back."""
         path = KeptObject(step.commit, step.slot, step.inside).path(self._commits)
         try:
-            is_kept = os.lstat(path).st_ino == step.inode
+            st = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
-            is_kept = False
-        if not is_kept:
+            st = None
+        if st is None or st.st_ino != step.inode:
             raise OSError(errno.ESTALE, f"commit {step.commit} does not keep it any more", step.path)
         if syscalls.may_never_change(path):
             raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", step.path)
+        if not stat.S_ISDIR(st.st_mode):  # it may get further names when it is back
+            self._looks.add((st.st_ino, looks_of(st)))
         if step.inside:
             self._note_kept(os.path.dirname(path))
 

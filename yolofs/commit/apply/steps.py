@@ -258,7 +258,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         """Return stamps together with those that directories among them have got as what was left
         over in them was deleted.
         """
-        found = set(stamps)
+        found = stamps | self._names_copied
         for stamp in self._given_again:
             found.update((stamp, by_names(stamp)))
         for before, after in self._swept:
@@ -321,6 +321,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         with contextlib.suppress(FileNotFoundError):  # one of two spots that lead to the same, or the host removed it
             there = os.stat(spot.name, dir_fd=directory, follow_symlinks=False)
             if (there.st_dev, there.st_ino) == thing or self._may_number_names(spot):
+                self._swept += part_links.remove_names_of_several(at(directory, spot.name))
                 remove_tree(at(directory, spot.name))
         copying.may_set_times(at(directory, b"."), st)  # not another user's directory's, such as that of /tmp
         self._swept.append((stamp, (st.st_ino, os.stat(b".", dir_fd=directory).st_ctime_ns)))

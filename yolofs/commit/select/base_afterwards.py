@@ -143,6 +143,8 @@ class BaseAfterwards:
         if slot is None or slot in self._renamed or there is None or there.staged is None or kept is None:
             return None, None
         st, path = self._survivors.st(there.staged), self._kept.path(there.staged.ino)
+        if st.st_nlink > 1:  # what is shown at each of its names would be taken for one file
+            return None, None
         if stat.S_ISDIR(st.st_mode) or not self._stays_on_its_device(slot, path):
             return None, None
         return slot, self._base.fingerprint(st)

@@ -17,7 +17,7 @@ from yolofs.audit.runs import ALSO, run_of, runs_in
 from yolofs.commit.select.choice import Choice, HeldBack, Layout
 from yolofs.commit.select.left_times import LeftTimes
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
+from yolofs.commit.select.units import NOTHING_TOGETHER, Unit, Units, directory_of, natural_path
 from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.commit.select.written_at import WrittenAt
 from yolofs.journal.records import ChangeRecord, Fingerprint, Keep, Rename, Stage
@@ -201,17 +201,19 @@ def split_state(
     *,
     may_leave_times: bool = False,
     whole: Collection[StoreIno] = (),
+    together: Mapping[RelPath, RelPath] = NOTHING_TOGETHER,
 ) -> Split:
     """Split the state ``tree``.  Looks at base and the store and changes neither.
 
     With ``may_leave_times`` a file of which nothing but the time differs from base is no reason to
     hold names of it back: base's file keeps its time then, and the other one stays staged.
-    ``whole``: the new directories that are taken with all that is in them or not at all.
+    ``whole``: the new directories that are taken with all that is in them or not at all;
+    ``together``: names of the view that are taken with what base has at another path.
 
     Raises:
         OSError: base or the store cannot be read.
     """
-    units = Units(tree, base, store, whole)
+    units = Units(tree, base, store, whole, together)
     choice = Choice(units, selection, base, may_leave_times=may_leave_times)
     splitter = Splitter(units, choice, base, selection.has_all, authors, left_times=choice.left_times)
     rest = splitter.rest()

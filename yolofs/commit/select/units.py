@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeAlias
 
@@ -33,6 +33,9 @@ DirectoryKey: TypeAlias = RelPath | Entry
 """Which directory: the base path of one that base has, the entry of one that was born in the
 view.
 """
+
+
+NOTHING_TOGETHER: Mapping[RelPath, RelPath] = {}
 
 
 class Unit:
@@ -57,8 +60,16 @@ class Unit:
 class Units:
     """The units of one state; base is looked at once, when this is made."""
 
-    def __init__(self, tree: Tree, base: Base, store: StoreFiles, whole: Collection[StoreIno] = ()) -> None:
-        """Find them.  ``whole``: the new directories with which all goes together that is in them.
+    def __init__(
+        self,
+        tree: Tree,
+        base: Base,
+        store: StoreFiles,
+        whole: Collection[StoreIno] = (),
+        together: Mapping[RelPath, RelPath] = NOTHING_TOGETHER,
+    ) -> None:
+        """Find them.  ``whole``: the new directories with which all goes together that is in them;
+        ``together``: names of the view that go with what base has at another path.
 
         Raises:
             OSError: base or the store cannot be read.
@@ -92,6 +103,10 @@ class Units:
         }
         """The directories of base that are gone from the view, with the slots that they were in."""
         self._tie()
+        for path, place in together.items():
+            found = tree.find(path)
+            if found is not None and found in self.slots:
+                self._unite(found, ("place", place))
         self.of: dict[Hashable, Unit] = {}
         """The unit of each slot, of each changed directory (``Directory`` of it), and of each
         nameless staged file.

@@ -8,6 +8,7 @@ are those that the commit gave it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Collection, Iterable
@@ -33,7 +34,6 @@ from yolofs.commit.plan.plan import (
     Rewrite,
     SetMetadata,
     Step,
-    paths_of_step,
 )
 from yolofs.paths import RelPath, split
 from yolofs.store.as_read import StoreFiles
@@ -219,7 +219,11 @@ class Applied:
         steps = [self.plan.steps[one] for one in self._steps_at(file)]
         changed = [step for step in steps if not isinstance(step, Place | Link)]
         if not changed:
-            return looks_of(st) in self._looks.get(file.inode, ())
+            one = self._copied_from.get((st.st_dev, st.st_ino))
+            looks = self._looks.get(file.inode, set()) | self._looks.get(
+                one.was.file[1] if one is not None else 0, set()
+            )
+            return looks_of(st) in looks
         made = self.ready.made.get(getattr(changed[-1], "number", -1))
         if made is not None and made.is_link:
             return made.has_looks_of(st)
@@ -287,12 +291,18 @@ class LaterCommit(NamedTuple):
     """The slots of that commit from which it, or the undo that it undoes, took a part of what was
     kept.
     """
+    brought_back: AbstractSet[int] = frozenset()
+    """The slots of that commit from which it took what was kept, in whole or in part, if it undoes
+    a part of it.
+    """
+    directory: bytes = b""
+    """Its own."""
 
     @classmethod
     def read(cls, number: int, directory: bytes, *, takes_back: bool = False, undoes: int | None = None) -> LaterCommit:
         """Read which paths the commit in ``directory`` is about; raises as :meth:`Applied.read`."""
         plan = read_plan(directory)
-        paths = {path for step in plan.steps if not _is_time_alone(step) for path in paths_of_step(step)}
+        paths = {step.path for step in plan.steps if not _is_time_alone(step)}
         files: list[OnDisk] = []
         if any(isinstance(step, Rewrite | SetMetadata) for step in plan.steps):
             applied = Applied(number, directory, plan)
@@ -301,7 +311,42 @@ class LaterCommit(NamedTuple):
                     files.append(came)
         opened = opened_slots(plan, undoes) if takes_back and undoes is not None else frozenset()
         kept = frozenset(filter(None, map(_taken_out, plan.steps)))
-        return cls(number, paths, takes_back, undoes=undoes, files=FilesOnDisks(files), kept=kept, opened=opened)
+        back = frozenset(step.slot for step in plan.of(Fetch) if takes_back and step.commit == undoes)
+        return cls(
+            number,
+            paths,
+            takes_back,
+            undoes=undoes,
+            files=FilesOnDisks(files),
+            kept=kept,
+            opened=opened,
+            brought_back=back,
+            directory=directory,
+        )
+
+    def has_taken(self, numbers: AbstractSet[int]) -> bool:
+        """Tell whether it has taken a file out of its place in base, by itself or in a directory
+        that it has removed or copied to another device; ``numbers``: the inode numbers that this
+        was known by.
+        """
+        if self.kept & numbers:
+            return True
+        if not self.directory:
+            return False
+        if any(one.was.file[1] in numbers for one in copy_log.read(self.directory)):
+            return True
+        todo = [os.path.join(self.directory, b"replaced")]
+        for place in todo:
+            with (
+                contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError),
+                os.scandir(place) as names,
+            ):
+                for entry in names:
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                    elif entry.inode() in numbers:
+                        return True
+        return False
 
     def touches(self, path: RelPath, files: Iterable[OnDisk] = ()) -> bool:
         """Tell whether it is about a path, or about a directory that this lies in, or about the

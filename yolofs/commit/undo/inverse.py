@@ -75,14 +75,21 @@ class _Inverting(LinksAgain, AsRecords):
 
     def _check_links(self) -> None:
         """Block what would come back as a file of its own, as a later commit has its file."""
-        for path, (_, step) in self._arrivals.items():
-            if path in self._blocked or isinstance(step, MakeDirectory) or step.replaced is None:
+        for path, (index, step) in self._arrivals.items():
+            if path in self._blocked:
+                continue
+            is_moved = isinstance(step, Place) and step.number in self._applied.parks
+            if is_moved and isinstance(step, Place) and not self._may_move_back(index, step):
+                self._blocked.add(path)
+            if isinstance(step, MakeDirectory) or step.replaced is None:
                 continue
             if not self._may_be_links(path, step.number):
                 self._blocked.add(path)
         for path, removed in self._removed.items():
             if not self._may_be_links(path, removed.number):
                 self._kept_away.add(path)
+                if path in self._arrivals:  # which took its place
+                    self._blocked.add(path)
 
     @property
     def numbers(self) -> Sequence[StoreIno]:
@@ -162,7 +169,8 @@ class _Inverting(LinksAgain, AsRecords):
         """Let what the commit keeps be at a slot again; ``replaces``: what goes for it."""
         kept = self._kept_in(number)
         if kept is None:
-            self._found.stays.setdefault(slot, self._why_gone)
+            if number not in self._back:
+                self._found.stays.setdefault(slot, self._why_gone)
             return
         if not self._applied.is_kept_as_it_was(number, kept):
             self._found.as_now.append(slot)
@@ -230,10 +238,14 @@ class _Inverting(LinksAgain, AsRecords):
         if st is None or stat.S_IFMT(st.st_mode) != stat.S_IFMT(step.was.mode) or not self._is_it(index, now, st):
             self._blame(now, "it is not there any more")
             return
-        if not self._is_as_left(index, now, st) and not self._blame(now, file=st):
-            return
         content = step.number if isinstance(step, Rewrite) else None
         kept = self._kept_in(content) if content is not None else None
+        if not self._is_as_left(index, now, st):
+            is_set_back = self._is_by_later(now, st) and (content is None or kept is not None)
+            if is_set_back and self._is_as_before(step.was, kept, now, st):
+                return  # an undo of another commit may have done that
+            if not self._blame(now, file=st):
+                return
         if content is not None and kept is None:
             self._found.stays[now] = self._why_gone
             return
@@ -242,6 +254,21 @@ class _Inverting(LinksAgain, AsRecords):
         place = self._place(self._view(now))
         if place.link is None:  # else the file of which it becomes a link gets that back
             place.source, place.was, place.content = now, step.was, content
+
+    def _is_as_before(
+        self, was: MetadataBefore, kept: os.stat_result | None, path: RelPath, st: os.stat_result
+    ) -> bool:
+        """Tell whether a file has the metadata again that it had before the commit, and the size
+        that is ``kept``.
+        """
+        if kept is not None and kept.st_size != st.st_size:
+            return False
+        if (was.mode, was.uid, was.gid) != (st.st_mode, st.st_uid, st.st_gid):
+            return False
+        xattrs = tuple(
+            (os.fsencode(name), value) for name, value in copying.read_metadata(self._base.path(path)).xattrs
+        )
+        return is_kept_as(was.mtime_ns, st.st_mtime_ns) and sorted(xattrs) == sorted(was.xattrs)
 
     def _moved_to(self, index: int, step: Rewrite | SetMetadata) -> RelPath | None:
         """Return where a file is now that a step changed before all that moves; if the name that it
@@ -270,8 +297,10 @@ class _Inverting(LinksAgain, AsRecords):
         place.source = step.path
         if step.ino is not None and self._may_be_set_back(index, step, st):
             place.was = step.was
-        if is_kept_as(step.mtime_ns, st.st_mtime_ns):
-            place.touched_ns = self._earlier_times.before(step.path, step.was.mtime_ns)
+        is_its_time = is_kept_as(step.mtime_ns, st.st_mtime_ns)
+        before_ns = self._earlier_times.before(step.path, step.was.mtime_ns if is_its_time else st.st_mtime_ns)
+        if is_its_time or before_ns != st.st_mtime_ns:
+            place.touched_ns = before_ns
             if not place.touched_ns and place.was is None:  # which a record cannot say: a store inode does
                 place.was = self._as_it_is(step.path, st)
 
@@ -293,7 +322,7 @@ class _Inverting(LinksAgain, AsRecords):
         return is_as_left or self._blame(step.path)
 
     def _as_it_is(self, path: RelPath, st: os.stat_result) -> MetadataBefore:
-        """Return what a directory of base is, except for its time, which is to be 0."""
+        """Return what something in base is, except for its time, which is to be 0."""
         xattrs = copying.read_metadata(self._base.path(path)).xattrs
         found = tuple((os.fsencode(name), value) for name, value in xattrs)
         return MetadataBefore(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, 0, found)

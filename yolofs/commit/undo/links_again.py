@@ -14,6 +14,7 @@ from yolofs.commit.plan.plan import (
     MakeDirectory,
     Place,
 )
+from yolofs.commit.undo.applied import LaterCommit
 from yolofs.commit.undo.undoable_names import UndoableNames
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.link_names import find_name_near
@@ -39,7 +40,42 @@ class LinksAgain(UndoableNames):
                 return False
             self._moved_links[was] = first = name
         self._place(slot).link = first
+        self._found.together[slot] = step.path
         return True
+
+    def _may_move_back(self, index: int, step: Place) -> bool:
+        """Tell whether what the commit copied to another device may go back: not if a later commit
+        has taken a file out of its place of which it, or something in it, is to be a hard link
+        again.
+        """
+        if not self._later or self._force or not self._applied.has_cut_links:
+            return True
+        old, came, st = self._applied.parks[step.number].path, self._applied.came(index), self._base.look(step.path)
+        links = []
+        if came is not None and st is not None and self._is_as_left(index, step.path, st):
+            links.append((self._applied.was_linked(came), old, st))
+        for inside, _, one in self._inside(step):
+            was = self._applied.was_linked(self._base.on_disk(one.st_dev, one.st_ino))
+            links.append((was, RelPath(os.path.join(old, inside)), one))
+        for was, near, one in links:
+            taker = self._taker(was) if was is not None else None
+            if was is None or taker is None or self._name_of(was, near, one, self._applied.number) is not None:
+                continue
+            self._stays_for(taker, step.path)
+            return False
+        return True
+
+    def _taker(self, was: OnDisk) -> LaterCommit | None:
+        """Return the last commit in force that has taken a file out of its place in base."""
+        known = {one.inode for one in self._anew.known_by(self._left(was))}
+        return next((one for one in reversed(self._later) if not one.takes_back and one.has_taken(known)), None)
+
+    def _stays_for(self, taker: LaterCommit, path: RelPath) -> None:
+        self._found.stays.setdefault(
+            path,
+            f"commit {taker.number} has changed a file since of which it has a hard link;"
+            f" first: yolofs undo {taker.number}",
+        )
 
     def _link_inside(self, step: Place, slot: RelPath) -> None:
         """Make names in a directory that the commit copied to another device hard links again, of
@@ -90,7 +126,7 @@ class LinksAgain(UndoableNames):
         was = self._applied.on_disk(file)
         name = self._moved_name(was, path, copy)
         if name is None:
-            name = self._name_of(was, path, copy, kept.commit, may_differ=file[0] == copy.st_dev)
+            name = self._name_of(was, path, copy, kept.commit, may_differ=file[0] == copy.st_dev, is_kept=True)
         return name if name is not None else self._name_inside(was, copy)
 
     def _was_links(self, slot: int) -> Iterator[tuple[RelPath, FileNumbers]]:
@@ -112,20 +148,18 @@ class LinksAgain(UndoableNames):
         if not self._later or self._force:
             return True
         for inside, file in self._was_links(slot):
-            known = {one.inode for one in self._anew.known_by(self._left(self._applied.on_disk(file)))}
-            taker = next((one for one in reversed(self._later) if not one.takes_back and one.kept & known), None)
-            if taker is None:
-                continue
             own = KeptObject(self._applied.number, slot)
             own = own.below(inside) if inside else own
             name = join(path, inside) if inside else path
-            copy = os.lstat(own.path(self._commits))
-            if self._name_again(name, file, own, copy) is None:
-                self._found.stays.setdefault(
-                    path,
-                    f"commit {taker.number} has changed a file since of which it has a hard link;"
-                    f" first: yolofs undo {taker.number}",
-                )
+            try:
+                copy = os.lstat(own.path(self._commits))
+            except (FileNotFoundError, NotADirectoryError):  # an undo of a part has brought it back
+                continue
+            if self._name_again(name, file, own, copy) is not None:
+                continue
+            taker = self._taker(self._applied.on_disk(file))
+            if taker is not None:
+                self._stays_for(taker, path)
                 return False
         return True
 
@@ -190,21 +224,30 @@ class LinksAgain(UndoableNames):
         *,
         may_differ: bool = False,
         is_same: bool = False,
+        is_kept: bool = False,
     ) -> RelPath | None:
         """Return a path at which base has a file that was there before a commit and stays, or what
         was made for it since; None if none was found.  Without a ``commit`` it was made by this
         one.
 
         It is as it was when ``copy`` was made of it, or as the commit has left it, unless it
-        ``may_differ``; with ``is_same`` it looks as the copy does.
+        ``may_differ``; with ``is_same`` it looks as the copy does.  ``is_kept``: base has no copy
+        of it, so the very file may differ.
         """
 
         def is_good(path: RelPath) -> bool:
             return not self._goes(path) and self._is_name(
-                was, path, copy, commit, may_differ=may_differ, is_same=is_same
+                was, path, copy, commit, may_differ=may_differ, is_same=is_same, is_kept=is_kept
             )
 
-        return find_name_near(self._base, self._anew.known_by(self._left(was)), near, is_good=is_good)
+        return find_name_near(self._base, self._known_of(was), near, is_good=is_good)
+
+    def _known_of(self, was: OnDisk) -> list[OnDisk]:
+        """Return what a file is known by: itself, and all that was made for it since, or for what
+        the commit keeps of it.
+        """
+        copies = map(self._left, self._applied.copies_of(was))
+        return [*self._anew.known_by(self._left(was)), *(one for copy in copies for one in self._anew.known_by(copy))]
 
     def _is_name(
         self,
@@ -215,6 +258,7 @@ class LinksAgain(UndoableNames):
         *,
         may_differ: bool = False,
         is_same: bool = False,
+        is_kept: bool = False,
     ) -> bool:
         """Tell whether base has such a file at a path."""
         st = self._base.look(path)
@@ -224,21 +268,29 @@ class LinksAgain(UndoableNames):
             return False
         if is_same:
             return _look_alike(st, copy)
+        may_differ = may_differ or (is_kept and self._is_older_than(was, path, st, commit) is True)
         return may_differ or self._is_still(was, st, copy)
 
     def _was_there(self, was: OnDisk, path: RelPath, st: os.stat_result, commit: int | None) -> bool:
         """Tell whether a file of base is older than a commit, or was made since for one that is:
         the host may have given its number to another since.
         """
-        now, place = self._thing(path, st), self._base.path(path)
-        if was.may_be(now.file):
-            birth_ns = syscalls.birth_ns(place)
-            latest_ns = self._applied.ended_ns
-            if commit is not None:
-                latest_ns = os.lstat(os.path.join(self._commits, b"%d" % commit, PLAN)).st_mtime_ns
-            if birth_ns is None or birth_ns <= latest_ns:
-                return True
-        return self._stands_for(was, now, path, st)
+        if self._is_older_than(was, path, st, commit) is not False:
+            return True
+        now = self._thing(path, st)
+        return any(self._stands_for(one, now, path, st) for one in (was, *self._applied.copies_of(was)))
+
+    def _is_older_than(self, was: OnDisk, path: RelPath, st: os.stat_result, commit: int | None) -> bool | None:
+        """Tell whether a file of base has the number that one had before a commit, and is older
+        than that; None if nobody knows when it was born.
+        """
+        if not was.may_be(self._thing(path, st).file):
+            return False
+        birth_ns = syscalls.birth_ns(self._base.path(path))
+        latest_ns = self._applied.ended_ns
+        if commit is not None:
+            latest_ns = os.lstat(os.path.join(self._commits, b"%d" % commit, PLAN)).st_mtime_ns
+        return birth_ns <= latest_ns if birth_ns is not None else None
 
     def _goes(self, path: RelPath) -> bool:
         """Tell whether what the commit brought to a path, or the directory that it made around it,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
@@ -29,7 +29,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit
 from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
 from yolofs.commit.undo.left_by_commit import LeftByCommit
-from yolofs.commit.undo.made_anew import MadeAnew
+from yolofs.commit.undo.made_anew import MadeAnew, ObjectByDisk
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
@@ -54,6 +54,10 @@ class Inverse(msgspec.Struct):
     """What cannot be taken back, by path in base, and why."""
     numbers: list[StoreIno] = []
     """The store inodes that were made for it."""
+    together: dict[RelPath, RelPath] = {}
+    """Where what the commit had copied to another device becomes a link of what stays, and where
+    base has the copy, which goes: both or neither.
+    """
     left_out: dict[RelPath, tuple[str, ...]] = {}
     """What of a path could not be carried over, as
     :attr:`yolofs.commit.apply.execution.CommitOutcome.left_out`.
@@ -125,6 +129,10 @@ class UndoableNames(LeftByCommit):
             self._why_gone = f"it was taken back and applied again: yolofs undo {again}"
         self._opened = frozenset[int]().union(*(one.opened for one in later))
         """The slots of directories that are not kept whole any more."""
+        self._back = frozenset[int]().union(*(one.brought_back for one in later))
+        """The slots of which undos of a part have brought back what was kept, whatever became of it
+        since.
+        """
         self._found = Inverse()
         self._places: dict[RelPath, NameAfterUndo] = {}
         """By the path at which it is to show."""
@@ -173,7 +181,7 @@ class UndoableNames(LeftByCommit):
         it has drifted.  ``file``: what is there, if others may know it by another name.
         """
         known = self._was_known_by(path, file) if file is not None else ()
-        touching = [one for one in reversed(self._later) if one.touches(path, known)]
+        touching = list(self._touching(path, known))
         later = next((one for one in touching if not one.takes_back or one.touches(path)), None)
         if later is None and touching:  # a part of the undo was about another name of the file
             later = touching[0]
@@ -188,6 +196,23 @@ class UndoableNames(LeftByCommit):
             self._found.drifted[path] = None
             return self._force
         return False
+
+    def _touching(self, path: RelPath, known: Sequence[OnDisk]) -> Iterator[LaterCommit]:
+        """Yield the later commits about a path, newest first, without those of which a part was
+        undone there, and the undos of these; if nothing else is left, all.
+        """
+        touching = [one for one in reversed(self._later) if one.touches(path, known)]
+        before, is_any = None, False
+        for one in touching:
+            if before is not None and one.number >= before:
+                continue
+            if one.undoes is None or one.undoes <= self._applied.number:
+                is_any = True
+                yield one
+            else:
+                before = one.undoes
+        if not is_any:
+            yield from touching
 
     def _is_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether nobody has changed what a step (by its index) left at a path.
@@ -239,12 +264,31 @@ class UndoableNames(LeftByCommit):
             self._blame(step.path, "it is not there any more")
             self._blocked.add(step.path)
             return
-        elif st is None and getattr(step, "replaced", None) is None and not self._is_by_later(step.path):
-            return  # the host has removed it already
+        elif st is None and getattr(step, "replaced", None) is None and self._is_free_again(step.path):
+            return  # the host has removed it already, or an undo of a part has
+        elif st is not None and self._is_back(getattr(step, "replaced", None), step.path, st):
+            self._blocked.add(step.path)  # so there is nothing to take back
+            return
         if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, step, self._base, self._store):
             return
         if not self._blame(step.path, file=st if is_it else None):
             self._blocked.add(step.path)
+
+    def _is_free_again(self, path: RelPath) -> bool:
+        """Tell whether no commit that is in force has taken away what was at a path, where nothing
+        is: at most an undo of a part of this one.
+        """
+        return all(one.takes_back for one in self._touching(path, ()))
+
+    def _is_back(self, inode: int | None, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether base has at a path what the commit took away or replaced there, by its
+        inode number before that.
+        """
+        if inode is None:
+            return False
+        was = ObjectByDisk(OnDisk(None, inode), self._applied.ready.births.get(inode, 0))
+        now = self._thing(path, st)
+        return was.may_be(now) and self._applied.is_older(self._base.path(path), st)
 
     def _is_set_back(self, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether a file is as an undo of a part of the commit has made it, under another of
