@@ -92,7 +92,7 @@ def test_base_is_what_it_was_in_whatever_order_parts_are_undone(program: Program
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@so_many(ci=4, nightly=2000)
+@so_many(ci=1, nightly=2000)
 @given(programs)
 @example(  # a name that the undo of another commit takes away is a leftover on the disk of base
     Program(
@@ -123,7 +123,7 @@ def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Pro
 
 
 @pytest.mark.mount
-@so_many(ci=4, nightly=2000)
+@so_many(ci=1, nightly=2000)
 @given(programs)
 @example(  # both names of a file come back to another disk, by two undos
     Program([(b"p/h0", None), (b"p/h2", 0)], [[("rmtree", b"p")], [("create", b"p/h2", b"one\n", 0o644)]], [], [0])
