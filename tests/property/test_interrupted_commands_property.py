@@ -14,7 +14,7 @@ import pytest
 from hypothesis import event, given, note
 from hypothesis import strategies as st
 
-from tests.property.commands_drawn import Committing, Interruption, Undoing, interrupted_round, plain_round
+from tests.property.commands_drawn import Committing, Interruption, Undoing, interrupted_round, rounds_before
 from tests.property.commands_world import Round, World, apply_again, check, do, do_commit, do_undo
 from tests.property.test_commit_property import hard_links, has_second_device
 from tests.support.commit_model import contents
@@ -181,17 +181,17 @@ _ENDS = {
 
 
 @so_many(ci=8, nightly=5000)
-@given(st.none() | plain_round | plain_round, interrupted_round, hard_links | st.just([]))
+@given(rounds_before, interrupted_round, hard_links | st.just([]))
 def test_nothing_is_lost_by_what_is_interrupted_and_it_can_be_undone_and_redone(
-    first: tuple[Any, ...] | None, second: tuple[Any, ...], links: list[tuple[bytes, ...]]
+    before: list[tuple[Any, ...]], last: tuple[Any, ...], links: list[tuple[bytes, ...]]
 ) -> None:
-    check([second] if first is None else [first, second], links, carry_out=do_or_be_interrupted)
+    check([*before, last], links, carry_out=do_or_be_interrupted)
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
 @so_many(ci=4, nightly=3000)
-@given(interrupted_round, hard_links | st.just([]))
+@given(rounds_before, interrupted_round, hard_links | st.just([]))
 def test_nothing_is_lost_by_what_is_interrupted_where_the_session_is_on_another_device(
-    one: tuple[Any, ...], links: list[tuple[bytes, ...]]
+    before: list[tuple[Any, ...]], last: tuple[Any, ...], links: list[tuple[bytes, ...]]
 ) -> None:
-    check([one], links, "/dev/shm", do_or_be_interrupted)
+    check([*before, last], links, "/dev/shm", do_or_be_interrupted)
