@@ -146,15 +146,22 @@ def lose_lines(parking: bytes, number: int) -> None:
 
 @contextlib.contextmanager
 def staged(
-    program: list[Operation], links: list[tuple[bytes, ...]], session: str | None = None
+    program: list[Operation],
+    links: list[tuple[bytes, ...]],
+    session: str | None = None,
+    modes: Sequence[tuple[bytes, int]] = (),
 ) -> Iterator[tuple[CommitScribe, bytes]]:
     """Run a program on a view as :func:`after` does, with the real time, so that conflicts can be
     told.
+
+    ``modes`` are those of some directories of base.
     """
     with tempfile.TemporaryDirectory() as base, tempfile.TemporaryDirectory(dir=session) as own:
         root = os.fsencode(base) + b"/base"
         os.mkdir(root)
         fill_base(root, links)
+        for path, mode in modes:
+            os.chmod(os.path.join(root, path), mode)
         scribe = CommitScribe(root, os.fsencode(own) + b"/store")
         scribe._clock = time.time_ns()
         perform_all(scribe, program)
@@ -244,8 +251,9 @@ def check(
     some: list[Attempt],
     end: Attempt,
     session: str | None = None,
+    modes: Sequence[tuple[bytes, int]] = (),
 ) -> None:
-    with staged(program, links, session) as (scribe, parking):
+    with staged(program, links, session, modes) as (scribe, parking):
         root = scribe.base.root
         before, expected, had = whole(root), scribe.expected(), contents(root)
         conflicts = conflicts_of(scribe, set())

@@ -9,6 +9,7 @@ at work in base meanwhile, and whatever has been in base by then is kept.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import event, example, given, note
@@ -77,8 +78,9 @@ def check(
     some: list[Attempt],
     end: Attempt,
     session: str | None = None,
+    modes: Sequence[tuple[bytes, int]] = (),
 ) -> None:
-    with staged(program, links, session) as (scribe, parking):
+    with staged(program, links, session, modes) as (scribe, parking):
         root = scribe.base.root
         before = scan(root)
         ready = undone(scribe, parking, second, links)

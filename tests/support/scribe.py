@@ -107,7 +107,10 @@ class Scribe:
             fingerprint, links = staged.base, staged.links
         ino = self.store.copy_up(self.meta(path), data=source is None)
         if kind == stat.S_IFREG and source is None and staged is not None and staged.origin is not None:
-            with open(self.base.path(staged.origin), "rb") as origin, open(self.store.path(ino), "wb") as copy:
+            with (
+                open(self.base.path(staged.origin), "rb") as origin,
+                open(self.store.open(ino, os.O_RDWR | os.O_TRUNC), "wb") as copy,
+            ):
                 copy.write(origin.read())
         paths = [entry.path() for entry in staged.names] if staged is not None and staged.names else [path]
         for name in paths:
