@@ -62,6 +62,10 @@ class NotedFolder(msgspec.Struct, frozen=True, array_like=True):
     """The times of the directory that it lies in, without this folder; 0 in notes of earlier
     versions, which have none.
     """
+    mode: int | None = None
+    """The mode of that directory, if it is opened up to remove the folder: its owner has forbidden
+    writing since, or the commit has.
+    """
 
 
 class FarFolders:
@@ -233,11 +237,12 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
         above, last = os.path.split(folder.path)
         if last != name and not _is_of_group(last, name):
             continue
-        with contextlib.suppress(FileNotFoundError), _named(folder.path):
-            with _opened(above) as directory:
-                before = os.fstat(directory)
+        with contextlib.suppress(FileNotFoundError), _named(folder.path), _held(above) as held:
+            before = os.stat(held)
+            with _opened_up(held, folders, number, parking) as directory:
                 if _empty(directory, last):
-                    folders[number] = NotedFolder(folder.path, *_times_without(folder, directory, last, parking))
+                    atime_ns, mtime_ns = _times_without(folder, directory, last, parking)
+                    folders[number] = msgspec.structs.replace(folders[number], atime_ns=atime_ns, mtime_ns=mtime_ns)
                     with contextlib.suppress(OSError):  # a full disk does not keep the folder
                         _note(parking, folders)
                 times = _times_without(folder, directory, last, parking)  # the host may have been at work meanwhile
@@ -245,9 +250,38 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
                     os.rmdir(last, dir_fd=directory)
                 copying.may_set_ns(directory, *times)  # not another user's
                 os.fsync(directory)
-                after = os.fstat(directory)
+            after = os.stat(held)
             found.append(((before.st_ino, before.st_ctime_ns), (after.st_ino, after.st_ctime_ns)))
     return found
+
+
+@contextlib.contextmanager
+def _opened_up(held: bytes, folders: list[NotedFolder], number: int, parking: bytes) -> Iterator[int]:
+    """Open the directory that a folder lies in, and let its owner work there meanwhile: it may
+    forbid that since the folder was made, as the commit has given it such a mode.
+
+    The mode is noted before.  So whoever goes on after a kill gives it that mode again.
+    """
+    st, noted = os.stat(held), folders[number].mode
+    mode = stat.S_IMODE(st.st_mode)
+    may_work = st.st_uid != os.geteuid() or os.access(held, os.R_OK | os.W_OK | os.X_OK, effective_ids=True)
+    if noted is not None and mode != noted | stat.S_IRWXU:  # somebody has given it another one
+        noted = None
+    if not may_work:
+        noted = mode
+        folders[number] = msgspec.structs.replace(folders[number], mode=mode)
+        with contextlib.suppress(OSError):  # as in remove
+            _note(parking, folders)
+        os.chmod(held, mode | stat.S_IRWXU)
+    try:
+        fd = os.open(held, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+    finally:
+        if noted is not None:
+            os.chmod(held, noted)
 
 
 def _times_without(folder: NotedFolder, directory: int, last: bytes, parking: bytes) -> tuple[int, int]:
@@ -303,6 +337,16 @@ def _named(path: bytes) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from error
+
+
+@contextlib.contextmanager
+def _held(directory: bytes) -> Iterator[bytes]:
+    """Give a path that leads to a directory as long as this lasts, also if that cannot be read."""
+    fd = open_by_no_link(directory, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield b"/proc/self/fd/%d" % fd
+    finally:
+        os.close(fd)
 
 
 @contextlib.contextmanager
