@@ -7,7 +7,7 @@ Root may write anywhere, so where the other properties run as root no directory 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.property import test_commit_rollback_property as commits
@@ -43,6 +43,9 @@ few = so_many(ci=4, nightly=3000)
 
 @few
 @given(programs, hard_links, modes, kills, attempts, ends)
+@example(  # a directory that another one is to take the place of looks as that is to look
+    [("exchange", b"a", b"c"), ("chmod", b"a", 0o755)], [], [(b"c", 0o500)], Kill(0, 0), [], Attempt(True, None, 0)
+)
 def test_a_broken_off_commit_is_taken_back_or_finished(
     program: list[Operation],
     links: list[tuple[bytes, ...]],

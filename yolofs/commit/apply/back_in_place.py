@@ -18,7 +18,7 @@ from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.ready import Looks, looks_of
 from yolofs.commit.apply.resume import ResumedSteps
-from yolofs.commit.plan.plan import MetadataBefore, Plan, Rewrite, SetMetadata
+from yolofs.commit.plan.plan import MetadataBefore, Park, Place, Plan, Remove, Rewrite, SetMetadata
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying, file_data
 from yolofs.store.as_read import StoreFiles
@@ -63,6 +63,10 @@ class BackInPlace(ResumedSteps):
         self.meanwhile = Meanwhile([], [], [], [], [], [])
         self._written: list[Spot] = []
         self._late: list[Rewrite | SetMetadata] = []
+        self._gone: dict[RelPath, Park | Remove] = {
+            step.path: step for step in plan.steps if isinstance(step, Park | Remove)
+        }
+        self._placed = {step.path: step for step in plan.of(Place)}
         self._untimed: set[tuple[int, Looks]] = set()
         """Inode numbers and looks of what is as it was except for its time: only its owner may set
         that.
@@ -74,6 +78,22 @@ class BackInPlace(ResumedSteps):
         After a power failure what was done to a file may be there, and the move before it not.
         """
         return self._moves.before(step.path) not in (None, step.path) and self._inode(Spot(*split(step.path))) is None
+
+    def _has_come(self, path: RelPath) -> bool:
+        """Tell whether what is to lie at a path may lie there: not if what lay there before still
+        does, or what lay in the place of a directory above.
+        """
+        while path:
+            gone, place = self._gone.get(path), self._placed.get(path)
+            if gone is not None or place is not None:
+                spot = Spot(*split(path))
+                there = self._inode(spot)
+                if place is not None and there == self._moved(place):
+                    return True
+                if gone is not None and there == gone.inode:
+                    return self._may_number_names(spot)  # then numbers say nothing
+            path = split(path)[0]
+        return True
 
     def _undo_late(self) -> None:
         """Undo what was done in place to files that are found only at their old paths."""

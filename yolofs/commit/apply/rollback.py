@@ -125,7 +125,8 @@ class BackSteps(BackInPlace):
                 self._directories.forget(step.path)
                 if step.was is None or not self._is_bases(step):
                     return
-                if step.ino is not None and (is_certain or self._looks_set(step.path, step.ino)):
+                is_done = step.ino is not None and (is_certain or self._looks_set(step.path, step.ino))
+                if step.ino is not None and is_done and self._has_come(step.path):
                     self._give(step.path, step.was, step.ino, said)
                 old = self._moves.before(step.path)
                 if old is not None:
