@@ -358,6 +358,8 @@ class _Composing:
         if there is not None and there.staged is same:
             return there.path()
         shown = [entry.path() for entry in staged.names]
+        if len(places) == len(shown) == 1:  # the two paths may be equal, and lead through other directories
+            return places[0]
         free = [place for place in places if place not in shown]
         others = [one for one in shown if one not in places]
         if path not in others or len(free) != len(others):
