@@ -5,7 +5,7 @@ said.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import click
@@ -122,28 +122,45 @@ def commit_picked(project: bytes, picks: Picks, wanted: HunkOptions, *, shown_pa
         paths = relative_paths(session, wanted.paths)
         up_to = session.timeline.resolve(wanted.up_to) if wanted.up_to is not None else None
         files = Hunks(session, Tree(), new=session.state(up_to), paths=paths).find(picks)
-        if not wanted.yes and not wanted.dry_run:
-            _ask(session, picks, files.values(), lists=not shown_paths)
+        if not wanted.yes and not wanted.dry_run and not shown_paths:
+            check_can_ask(instead="yolofs commit --yes --hunk ID")
+            _list(session, picks, files.values())
     picked = Picked(picks, paths, (*paths, *shown_paths), wanted.trusted, wanted.force, up_to)
     if wanted.dry_run:
         _foretell(project, picked)
-    else:
-        _commit(project, picked, as_json=wanted.as_json)
+        return
+    if not wanted.yes:
+        _ask(project, picked, files.values())
+    _commit(project, picked, as_json=wanted.as_json)
 
 
-def _ask(session: Session, picks: Picks, files: Collection[FileHunks], *, lists: bool) -> None:
-    """Ask whether to commit hunks.
+def _ask(project: bytes, picked: Picked, files: Iterable[FileHunks]) -> None:
+    """Ask whether to commit hunks, if any can be: a commit of others says why they stay.
 
     Raises:
         Exit: the answer is no.
+        StaleHunkError, ConflictError, YolofsError: the commit would be refused.
     """
-    check_can_ask(instead="yolofs commit --yes --hunk ID")
-    if lists:
-        _list(session, picks, files)
-    hunks = f"{len(picks)} hunk{'s' if len(picks) > 1 else ''}"
-    if not ask(f"apply {hunks} of {len(files)} file{'s' if len(files) > 1 else ''}{ends_text(session)}?"):
+    with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
+        with _root_of(session):
+            _, shown, held = foretell_hunks(session, picked)
+        ends = ends_text(session)
+    held_ids = {one.hunk.id for one in held}
+    held_paths = {path for one in shown.held_back for path in one.paths}
+    hunks = [hunk for file in files if held_paths.isdisjoint(file.change.paths) for hunk in file.hunks]
+    going = [hunk for hunk in hunks if hunk.id in picked.picks and hunk.id not in held_ids]
+    if not going:
+        return
+    of_files = _counted(len({hunk.path for hunk in going}), "file")
+    left = len(picked.picks) - len(going)
+    stays = f" ({left} more stay{'s' if left == 1 else ''} staged)" if left else ""
+    if not ask(f"apply {_counted(len(going), 'hunk')} of {of_files}{stays}{ends}?"):
         say("nothing committed")
         raise click.exceptions.Exit(1)
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' if count != 1 else ''}"
 
 
 def _foretell(project: bytes, picked: Picked) -> None:

@@ -200,7 +200,7 @@ class ReviewModel(CursorMoves):
     def _split(self) -> ReviewEffect | None:
         view = self.view
         if view is None or self.node is None:
-            self.message = "a directory cannot be split" if self.change is None else ""
+            self.message = self._why_no_lines()
             return None
         if self.focus is Focus.LIST:
             self.focus = Focus.DIFF
@@ -214,6 +214,11 @@ class ReviewModel(CursorMoves):
             if not view.line(self.line).number:
                 self.line += 1
         return None
+
+    def _why_no_lines(self) -> str:
+        if self.node is None:
+            return "there is nothing to split"
+        return "" if self.change is not None else "only a file can be split: go to one"
 
     # ---- dropping, editing, taking back
 

@@ -152,9 +152,10 @@ def _held_text(session: Session, old: Generation, held: Sequence[HeldHunk]) -> s
         return ""
     full = session.base.path(held[0].hunk.path)
     path = in_shell(os.path.relpath(full, start_directory()))
+    show = _path_display(session).show_path
     command = f"yolofs restore {path}" if old == BASE else f"yolofs restore --from {old} {path}"
     more = f", and {len(held) - 1} more," if len(held) > 1 else ""
-    return f"{path}{more} stay{'' if more else 's'} ({command} drops it): {held[0].reason}"
+    return f"{path}{more} stay{'' if more else 's'} ({command} drops it): {held[0].reason(show)}"
 
 
 def _picked(files: Iterable[FileHunks], picks: Picks) -> list[Hunk]:
@@ -308,11 +309,10 @@ def _page(
     shown = prepared.shown
     lines = [*told.lines, ""] if told is not None else []
     lines += [*taken, ""] if taken else []
-    lines += [
-        f"stays as it is: {one.hunk.kind.value} {path_display.show_path(one.hunk.path)}: {one.reason}" for one in held
-    ]
+    show = path_display.show_path
+    lines += [f"stays as it is: {one.hunk.kind.value} {show(one.hunk.path)}: {one.reason(show)}" for one in held]
     for back in shown.held_back:
-        lines.append(f"stays staged: {', '.join(map(path_display.show_path, back.paths[:4]))}: {back.reason}")
+        lines.append(f"stays staged: {', '.join(map(show, back.paths[:4]))}: {back.reason}")
     if told is None and prepared.ours:
         lines.append("what is staged replaces what base has there; base's version is kept with the commit")
     lines.append(stays_text(shown) if shown.stays_told else "nothing else is staged")

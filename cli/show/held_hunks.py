@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from yolofs.cli.show.first_lines import MOST_LINES
 from yolofs.cli.show.hunk_lines import hunk_fields
 from yolofs.errors import UnnamedError
-from yolofs.paths import absolute, display
+from yolofs.paths import RelPath, absolute, display
 from yolofs.session.selecting import HeldHunk
 
 
@@ -23,10 +23,16 @@ def check_held(held: Sequence[HeldHunk], root: bytes, command: str) -> None:
     what = "1 hunk stays as it is, as it goes" if len(held) == 1 else f"{len(held)} hunks stay as they are, as they go"
     needs = dict.fromkeys(name for one in held for name in (one.hunk.id, *one.needs))
     hint = f"{command} {' '.join(f'--hunk {name}' for name in needs)}" if len(needs) <= MOST_LINES else "yolofs hunks"
-    first = f"{held[0].hunk.kind.value} {display(absolute(root, held[0].hunk.path))}: {held[0].reason}"
+    show = _shower(root)
+    first = f"{held[0].hunk.kind.value} {show(held[0].hunk.path)}: {held[0].reason(show)}"
     raise UnnamedError(f"{what} only together with others ({first})", hint=hint)
 
 
 def held_fields(held: Sequence[HeldHunk], root: bytes) -> list[dict[str, Any]]:
     """Return what was picked and stays as it is, for a JSON document."""
-    return [{**hunk_fields(one.hunk, root), "reason": one.reason, "needs": list(one.needs)} for one in held]
+    show = _shower(root)
+    return [{**hunk_fields(one.hunk, root), "reason": one.reason(show), "needs": list(one.needs)} for one in held]
+
+
+def _shower(root: bytes) -> Callable[[RelPath], str]:
+    return lambda path: display(absolute(root, path))

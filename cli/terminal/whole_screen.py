@@ -28,6 +28,10 @@ T = TypeVar("T")
 
 _ESCAPE_S = 0.05
 """How long after an escape byte the rest of a key may still come."""
+_SIZE_S = 0.5
+"""How often to look whether the terminal has another size than what was drawn: only a process of
+its own session is told of that.
+"""
 _NAMES = {
     Keys.Up: "up",
     Keys.Down: "down",
@@ -70,11 +74,13 @@ class WholeScreen:
         """
         self._press = press
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._window = Window(control, always_hide_cursor=True)
         self._app: Application[None] = Application(
-            layout=Layout(Window(control, always_hide_cursor=True)),
+            layout=Layout(self._window),
             key_bindings=self._bindings(paste),
             full_screen=True,
             refresh_interval=refresh_s,
+            terminal_size_polling_interval=None,  # compares what it has polled, not what was drawn
             after_render=(lambda _: painted()) if painted is not None else None,
             output=create_output(always_prefer_tty=True),
         )
@@ -104,8 +110,14 @@ class WholeScreen:
         loop.add_signal_handler(signal.SIGTSTP, self.suspend)
         loop.add_signal_handler(signal.SIGCONT, self._continued)
         loop.set_exception_handler(self._failed)
+
+        def begin_whole() -> None:
+            self._app.create_background_task(self._watch_size())
+            if begin is not None:
+                begin()
+
         try:
-            await self._app.run_async(pre_run=begin, set_exception_handler=False)
+            await self._app.run_async(pre_run=begin_whole, set_exception_handler=False)
         except BaseException as error:
             with contextlib.suppress(OSError):
                 self._app.renderer.reset()  # the first drawing may have failed half way
@@ -153,6 +165,18 @@ class WholeScreen:
         if not self._app.is_running or self._app.is_done:
             return
         self._app.input.raw_mode().__enter__()  # what the terminal is given back as, run() knows
+        self._draw_whole()
+
+    async def _watch_size(self) -> None:
+        """Draw anew what was drawn for another size."""
+        while True:
+            await asyncio.sleep(_SIZE_S)  # between two looks: nobody may tell of it
+            drawn, size = self._window.render_info, self.output.get_size()
+            if drawn is not None and (drawn.window_width, drawn.window_height) != (size.columns, size.rows):
+                self._draw_whole()
+
+    def _draw_whole(self) -> None:
+        """Have all of the screen drawn anew soon, whatever it shows."""
         if self._app.renderer.last_rendered_screen is not None:
             self._app.renderer.erase(leave_alternate_screen=False)  # the other screen is the shell's
             self.output.erase_screen()

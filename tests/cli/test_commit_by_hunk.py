@@ -63,6 +63,32 @@ def test_a_hunk_is_split_into_hunks_and_these_into_lines(yolofs: Program, view: 
     assert (yolofs.project / "text").read_text() == text_with(line5="five\n", line25="25\nx\n")
 
 
+def test_the_question_counts_no_hunk_that_stays_staged(yolofs: Program, view: Path) -> None:
+    (view / "dir/b.txt").unlink()
+    (view / "dir").rmdir()
+    (view / "dir").write_text("a file\n")
+    with Terminal(yolofs.project, ["commit", "-p"], size=(120, 40)) as terminal:
+        terminal.wait_for_screen("deleted  dir/b.txt")
+        terminal.type("n\ny\ny\nn\n")
+        terminal.wait_for("apply 2 hunks of 1 file (1 more stays staged)? [y/N] ")
+        terminal.type("y\n")
+        assert terminal.wait() == 16
+    assert (yolofs.project / "text").read_text() == text_with(line2="two\n", line5="five\n")
+
+
+def test_nothing_is_asked_where_all_that_was_taken_stays_staged(yolofs: Program, view: Path) -> None:
+    (view / "dir/b.txt").unlink()
+    (view / "dir").rmdir()
+    (view / "dir").write_text("a file\n")
+    with Terminal(yolofs.project, ["commit", "-p"], size=(120, 40)) as terminal:
+        terminal.wait_for_screen("deleted  dir/b.txt")
+        terminal.type("n\ny\nq\n")
+        assert terminal.wait() == 16
+        assert "apply" not in terminal.text
+        assert "1 hunk stays as it is, as it goes only together with others (type " in terminal.text
+    assert (yolofs.project / "dir/b.txt").exists()
+
+
 def test_a_and_d_answer_for_the_rest_of_the_file(yolofs: Program, view: Path) -> None:
     (view / "z").write_text("z\n")
     answer(yolofs, "d", "y")

@@ -135,6 +135,6 @@ def test_a_change_that_d_cannot_drop_names_the_command_that_does(yolofs: Program
         at(terminal, "b.py")
         terminal.wait_for_screen("-b = 1")
         terminal.type("d\r")
-        terminal.wait_for_screen("src/b.py stays (yolofs restore src/b.py drops it): it goes together with type ")
+        terminal.wait_for_screen("src/b.py stays (yolofs restore src/b.py drops it): it goes together with type src")
     yolofs("restore", "src/b.py")
     assert (view / "src/b.py").read_text() == "b = 1\n"

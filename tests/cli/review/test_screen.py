@@ -218,6 +218,19 @@ def test_a_terminal_that_has_become_too_small_says_so_until_it_is_large_again(yo
         terminal.wait_for_screen("-precious", "3 changes", gone="accepted")
 
 
+def test_a_terminal_that_has_the_size_of_before_again_at_once_is_drawn_anew(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:  # which is told of no size: the terminal is not that of its session
+        terminal.wait_for_screen("-precious")
+        for _ in range(3):
+            terminal.resize(20, 5)
+            terminal.wait_for_screen("40x8; Ctrl-C leaves")
+            terminal.resize(100, 24)
+            terminal.type("g")
+            terminal.wait_for_screen("? keys  q quit")
+            terminal.resize(20, 5)
+            terminal.wait_for_screen("40x8; Ctrl-C leaves")
+
+
 def test_ctrl_c_leaves_a_review_on_a_terminal_that_has_become_too_small(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
@@ -248,6 +261,19 @@ def test_the_terminal_gets_no_control_character_of_a_file_or_name(yolofs: Progra
         assert "]0;evil" not in terminal.seen.replace("\\033]0;evil", "")
         assert "\x1b]0;owned" not in terminal.seen
         assert "\u202e" not in terminal.seen
+
+
+def test_s_says_why_nothing_is_split(yolofs: Program) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("nothing is staged")
+        terminal.type("s")
+        terminal.wait_for_screen("there is nothing to split")
+    with yolofs.mounted() as view:
+        (view / "src/b.py").write_text("b = 2\n")
+        with review(yolofs) as terminal:
+            terminal.wait_for_screen("+b = 2")
+            terminal.type("gs")
+            terminal.wait_for_screen("only a file can be split: go to one")
 
 
 def test_a_path_at_which_there_is_nothing_is_misspelt_and_another_one_has_not_changed(

@@ -81,7 +81,7 @@ def drop_hunks(
         found = hunks.find(picks)
     kept = WantedHunks(hunks.changes, hunks.read, found, picks, are_dropped=True)
     places = ChangesByPlace(hunks.changes)
-    together = Dependencies(kept, places, session.base.root)
+    together = Dependencies(kept, places)
     together.settle_drop()
     if all(map(kept.is_whole, range(len(hunks.changes)))):
         return DropResult((), session.timeline.present, together.held)
@@ -134,7 +134,7 @@ def select_hunks(
     hunks = Hunks(session, base, new=session.state(up_to), paths=paths, known=known)
     kept = WantedHunks(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=False)
     places = ChangesByPlace(hunks.changes)
-    together = Dependencies(kept, places, session.base.root)
+    together = Dependencies(kept, places)
     together.settle_commit()
     chosen = [change for index, change in enumerate(hunks.changes) if not kept.is_none(index)]
     touched = tuple(dict.fromkeys(path for change in chosen for path in change.paths))

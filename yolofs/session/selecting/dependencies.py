@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from yolofs.changes.changes import Change, ChangeKind, Side
 from yolofs.changes.hunks import PLACES, Hunk
-from yolofs.paths import absolute, display
+from yolofs.paths import RelPath
 from yolofs.session.selecting.placing import ChangesByPlace
 from yolofs.session.selecting.wanted_hunks import WantedHunks
 
@@ -25,19 +25,26 @@ class HeldHunk(msgspec.Struct, frozen=True):
     """A hunk that was picked and stays as it is all the same."""
 
     hunk: Hunk
-    reason: str
-    """In words, to follow a colon."""
+    beside: Hunk | None = None
+    """The hunk that it goes together with; None: it is some lines of another name of a file in
+    base.
+    """
     needs: tuple[str, ...] = ()
     """The ids of the hunks that have to be picked with it."""
+
+    def reason(self, show: Callable[[RelPath], str]) -> str:
+        """Return in words, to follow a colon, why it stays; ``show`` spells a path."""
+        if self.beside is None:
+            return "it is another name (hard link) of a file in base, so it goes as a whole"
+        return f"it goes together with {self.beside.kind.value} {show(self.beside.path)}"
 
 
 class Dependencies:
     """Settles what goes together."""
 
-    def __init__(self, kept: WantedHunks, places: ChangesByPlace, root: bytes) -> None:
+    def __init__(self, kept: WantedHunks, places: ChangesByPlace) -> None:
         self._kept = kept
         self._places = places
-        self._root = root
         self._held: dict[str, HeldHunk] = {}
 
     @property
@@ -140,11 +147,10 @@ class Dependencies:
         self._note(hunk, [self._kept.place(other) for other in by])
 
     def _note(self, hunk: Hunk, others: list[Hunk]) -> None:
-        where = display(absolute(self._root, others[0].path))
         known = self._held.get(hunk.id)
         needs = (*(known.needs if known is not None else ()), *(other.id for other in others))
-        reason = known.reason if known is not None else f"it goes together with {others[0].kind.value} {where}"
-        self._held[hunk.id] = HeldHunk(hunk, reason, tuple(one for one in dict.fromkeys(needs) if one != hunk.id))
+        beside = known.beside if known is not None else others[0]
+        self._held[hunk.id] = HeldHunk(hunk, beside, tuple(one for one in dict.fromkeys(needs) if one != hunk.id))
 
     # ---- files with several names
 
@@ -161,8 +167,7 @@ class Dependencies:
                     picks[hunk.id] = None
                 else:
                     del picks[hunk.id]
-                reason = "it is another name (hard link) of a file in base, so it goes as a whole"
-                self._held[hunk.id] = HeldHunk(hunk, reason)
+                self._held[hunk.id] = HeldHunk(hunk)
 
     def _links(self) -> Iterator[list[tuple[int, Hunk]]]:
         """Yield the hunks that have to be picked all or none, as they are about one file with
