@@ -225,7 +225,7 @@ def _details(model: ReviewModel, node: Node) -> str:
 def _diff(model: ReviewModel, width: int, room: int, colours: Colours) -> list[Line]:
     view = model.view
     if view is None:
-        text = "" if model.change is None else "reading…"
+        text = "cannot be read" if model.is_unreadable else "" if model.change is None else "reading…"
         lines: list[Line] = [_summary_line(model, text, width)]
     else:
         model.line_top = _scrolled(model.line_top, model.line, view.count, room)

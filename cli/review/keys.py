@@ -218,7 +218,7 @@ class ReviewModel(CursorMoves):
     def _why_no_lines(self) -> str:
         if self.node is None:
             return "there is nothing to split"
-        return "" if self.change is not None else "only a file can be split: go to one"
+        return "its lines cannot be read" if self.change is not None else "only a file can be split: go to one"
 
     # ---- dropping, editing, taking back
 

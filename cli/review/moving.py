@@ -13,6 +13,9 @@ PAGE_ROWS = 10
 ASIDE_BYTES = 20
 """So far H and L move the lines."""
 _MOST_ROWS = 200
+_OF_LINES = frozenset("des")
+"""Keys that are about the lines of a file from the list, too."""
+_UNREADABLE = "its lines cannot be read"
 
 
 class CursorMoves(ReviewState):
@@ -28,7 +31,8 @@ class CursorMoves(ReviewState):
             return False
         if self._is_old and key not in MOVES:
             return True
-        return self.focus is Focus.DIFF and self.change is not None and self.view is None
+        is_about_lines = self.focus is Focus.DIFF or key in _OF_LINES
+        return is_about_lines and self.change is not None and self.view is None and not self.is_unreadable
 
     # ---- moving
 
@@ -70,8 +74,14 @@ class CursorMoves(ReviewState):
         if self.focus is Focus.DIFF:
             self.focus = Focus.LIST
         elif self.change is not None:
-            self.focus = Focus.DIFF
+            self._go_to_lines()
         return None
+
+    def _go_to_lines(self) -> None:
+        if self.is_unreadable:
+            self.message = _UNREADABLE
+        else:
+            self.focus = Focus.DIFF
 
     def _right(self) -> ReviewEffect | None:
         node = self.node
@@ -79,7 +89,7 @@ class CursorMoves(ReviewState):
             if node.inner and not node.is_open:
                 self.tree.open(node)
             elif node.change is not None:
-                self.focus = Focus.DIFF
+                self._go_to_lines()
             else:
                 return self._move("down")
         return None

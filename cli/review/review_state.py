@@ -102,6 +102,8 @@ class ReviewState:
         self._walking_to: int | None = None
         """The state that was asked for and is not there yet."""
         self._views: OrderedDict[Key, DiffView] = OrderedDict()
+        self._unreadable: Change | None = None
+        """Its lines could not be read when the cursor came to it."""
         self._history: list[list[Before] | DoneInView] = []
         self._dropping: Drop | None = None
 
@@ -129,6 +131,11 @@ class ReviewState:
     def change(self) -> Change | None:
         """The change that the cursor is on."""
         return self.node.change if self.node is not None else None
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether the lines of the change that the cursor is on could not be read."""
+        return self.change is not None and self.change == self._unreadable and self.view is None
 
     @property
     def hunk(self) -> Hunk | None:
@@ -196,13 +203,14 @@ class ReviewState:
             self.accepted.move_to(tree, changed)
             self._leave_out_code(tree)
             if (more := len(self.accepted.stale) - was) > 0:
-                said = f"{more} of what you had accepted has changed since (!): look at it again"
+                has, them = ("has", "it") if more == 1 else ("have", "them")
+                said = f"{more} of what you had accepted {has} changed since (!): look at {them} again"
                 self.message = f"{self.message}; {said}" if self.message else said
         self._forget_views(tree)
         self.tree = tree
         line, top, aside = self.line, self.line_top, self.aside
         self._keep_place(before, path_display)
-        wanted = self._shown()
+        wanted = self._shown() if not self.is_unreadable else None  # which is tried again when the cursor comes back
         if path_display is not None and self.change is not None and self.change.path == path_display:
             self.line, self.line_top, self.aside = line, top, aside
             if self.view is not None:
@@ -233,6 +241,13 @@ class ReviewState:
         self.accepted.bind(key, view.file)
         if self.change == change:
             self.line = self._nearest(min(self.line, max(view.count - 1, 0)), 1)
+
+    def unreadable(self, change: Change, message: str) -> None:
+        """Take note that the lines of a change cannot be read, so that no key waits for them."""
+        self._unreadable = change
+        self.failed(message)
+        if self.is_unreadable:
+            self.focus = Focus.LIST
 
     def prepared(self, page: Page) -> None:
         """Show a page."""
@@ -361,4 +376,7 @@ class ReviewState:
         self.line = self.line_top = self.aside = 0
         if self.view is not None:
             self.line = self._nearest(0, 1)
-        return Load(self.change) if self.change is not None and self.view is None else None
+        if self.change is None or self.view is not None:
+            return None
+        self._unreadable = None
+        return Load(self.change)

@@ -156,6 +156,41 @@ def test_keys_wait_for_the_lines_that_they_are_about(model: ReviewModel) -> None
     assert not model.has_to_wait(" ")
 
 
+def test_keys_of_the_list_that_are_about_lines_wait_for_them_too(model: ReviewModel) -> None:
+    press(model, "jj")
+    assert model.focus is Focus.LIST
+    assert [key for key in "des jq" if model.has_to_wait(key)] == ["d", "e", "s"]
+    one = change(b"p/a")
+    model.loaded(one, view_of(one, text("1" * 16, 0, (b"a\n",), (b"A\n",))))
+    assert not any(map(model.has_to_wait, "des jq"))
+
+
+def test_a_drop_from_the_list_is_of_just_what_was_shown(model: ReviewModel) -> None:
+    press(model, "jj")
+    one = change(b"p/a")
+    model.loaded(one, view_of(one, text("1" * 16, 0, (b"a\n",), (b"A\n",))))
+    press(model, "d")
+    effect = model.key("enter")
+    assert isinstance(effect, Drop)
+    assert list(effect.what.values()) == [(one, {"1" * 16: None})]
+
+
+def test_no_key_waits_for_lines_that_cannot_be_read(model: ReviewModel) -> None:
+    press(model, "jjl")
+    model.unreadable(change(b"p/a"), "it is gone")
+    assert (model.focus, model.message) == (Focus.LIST, "it is gone")
+    assert not any(map(model.has_to_wait, "des jq"))
+    for key in ("l", "tab", "s"):
+        model.key(key)
+        assert (model.focus, model.message) == (Focus.LIST, "its lines cannot be read")
+    assert model.comparison is not None
+    assert model.compared(model.comparison) is None
+    assert not model.has_to_wait("d")
+    press(model, "k")
+    assert model.key("j") == Load(change(b"p/a"))
+    assert model.has_to_wait("d")
+
+
 def test_after_a_drop_all_keys_but_moves_wait_for_what_differs_now(model: ReviewModel) -> None:
     known = model.comparison
     assert known is not None
