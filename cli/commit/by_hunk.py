@@ -23,8 +23,9 @@ from yolofs.cli.show.listing import PathDisplay, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.patch_colour import PatchPainter
 from yolofs.commit.select.selection import Selection
-from yolofs.errors import StaleHunkError, UsageError, YolofsError
+from yolofs.errors import StaleHunkError, YolofsError
 from yolofs.hostcode.mark import Marks
+from yolofs.os_errors import explain_os_error
 from yolofs.paths import RelPath
 from yolofs.session.selecting import Hunks
 from yolofs.session.session import Session
@@ -287,8 +288,12 @@ class _Dialogue:
             stage_edited(self._project, chunk.file, chunk.hunk, text)
         except StaleHunkError:
             say(f"{self._place.show_path(chunk.file.path)} has changed since you were asked, so nothing is edited")
-        except (YolofsError, UsageError) as error:
-            say(error.message)
+        except YolofsError as error:
+            say(f"{error.message}{f' ({error.hint})' if error.hint else ''}")
+            return False
+        except OSError as error:
+            what, hint = explain_os_error(error)
+            say(f"{what}{f' ({hint})' if hint else ''}")
             return False
         self._read_anew(chunk.file)
         return True

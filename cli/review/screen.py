@@ -41,8 +41,8 @@ from yolofs.cli.review.painter import Painter
 from yolofs.cli.review.review_state import ReviewMode
 from yolofs.cli.review.worker import Worker
 from yolofs.cli.terminal.whole_screen import WholeScreen
-from yolofs.errors import StaleHunkError, YolofsError, reason
-from yolofs.paths import display
+from yolofs.errors import StaleHunkError, YolofsError
+from yolofs.os_errors import explain_os_error
 
 T = TypeVar("T")
 _AGAIN_S = 1.0
@@ -230,7 +230,7 @@ class _ReviewScreen:
         try:
             view = await asyncio.to_thread(self._worker.load, command.change)
         except (YolofsError, OSError) as error:
-            self._model.failed(_text(error))
+            self._model.unreadable(command.change, _text(error))
             self._typed.clear()
         else:
             self._model.loaded(command.change, view)
@@ -356,6 +356,5 @@ class _ReviewScreen:
 def _text(error: YolofsError | OSError) -> str:
     if isinstance(error, YolofsError):
         return f"{error.message}{f' ({error.hint})' if error.hint else ''}"
-    name = error.filename
-    where = f" ({display(name if isinstance(name, bytes) else str(name).encode())})" if name else ""
-    return f"{reason(error)}{where}"
+    what, hint = explain_os_error(error)
+    return f"{what}{f' ({hint})' if hint else ''}"

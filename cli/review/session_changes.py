@@ -30,7 +30,7 @@ from yolofs.cli.show.listing import PathDisplay, change_line, group_lines, is_ma
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import StaleHunkError, UsageError, YolofsError
+from yolofs.errors import StaleHunkError, UsageError, YolofsError, reason
 from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session import feedback
@@ -105,11 +105,14 @@ def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Do
             )
         if not dropped.changes:
             return _held_text(session, old, dropped.held) or "it was as before already", None, []
-        number = None
+        number, untold = None, ""
         if effect.is_told:
             held = {one.hunk.id for one in dropped.held}
             things = [_thing(hunk, picks[hunk.id]) for hunk in _picked(files, picks) if hunk.id not in held]
-            number = feedback.add(session.directory, things, effect.note)
+            try:
+                number = feedback.add(session.directory, things, effect.note)
+            except OSError as error:  # it is dropped all the same
+                untold = f"; the agent is not told: {reason(error)}"
         paths = tuple(dict.fromkeys(path for change in dropped.changes for path in change.paths))
         done = DoneInView(
             effect.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number
@@ -118,7 +121,8 @@ def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Do
         where = _path_display(session).show_path
     left = "".join(f"; not set: {', '.join(what)} of {where(path)}" for path, what in dropped.left_out.items())
     held_text = _held_text(session, old, dropped.held)
-    return f"dropped {effect.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done, carried
+    held_text = f"; {held_text}" if held_text else ""
+    return f"dropped {effect.title}; u takes it back{untold}{left}{held_text}", done, carried
 
 
 def _carried(session: Session, reader: Reader, files: Iterable[FileHunks]) -> list[Carried]:

@@ -107,7 +107,10 @@ def review_with(reader: Reader, tool: str) -> None:
             them = "it" if trusted == 1 else "them"
             say(f"note: {trusted} that the host would run or trust not shown; to look at {them}: yolofs review")
         if left_out := sum(not _is_directory(change) for change in others) - len(handed):
-            say(f"note: {left_out} that are no regular files, git's own, or too large, are not shown, and stay staged")
+            what = "is no regular file, git's own, or too large, is not shown, and stays staged"
+            if left_out > 1:
+                what = "are no regular files, git's own, or too large, are not shown, and stay staged"
+            say(f"note: {left_out} that {what}")
         _run(tool, directory)
         right = os.path.join(directory, b"right")
         if not os.path.isdir(right):
@@ -388,7 +391,7 @@ def _act(reader: Reader, end: _EndState, *, can_commit: bool) -> None:
         case "d":
             said, done, _ = drop_picked_hunks(reader, Drop(end.rest, f"{_count(end.rest)}", "", is_told=True), Stop())
             before = f"; to undo that: yolofs travel {done.before}" if done is not None else ""
-            say(said.partition(";")[0] + before)
+            say(said.replace("; u takes it back", before, 1))
         case _:
             say("nothing done")
 

@@ -55,6 +55,20 @@ def test_a_drop_with_tab_is_not_told_to_the_agent(yolofs: Program) -> None:
         assert (done.out, done.err) == ("", "the user has dropped nothing\n")
 
 
+def test_a_drop_of_which_nobody_can_be_told_is_done_and_taken_back_all_the_same(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("one\nzwei\n")
+        (yolofs.session / "feedback").mkdir()
+        with Terminal(yolofs.project, ["review"], size=(100, 24)) as terminal:
+            terminal.wait_for_screen("-two")
+            terminal.type("d\r")
+            terminal.wait_for_screen("dropped a.txt; u takes it back; the agent is not told: ")
+            assert (view / "a.txt").read_text() == "one\ntwo\n"
+            terminal.type("u")
+            terminal.wait_for_screen("taken back: a.txt")
+            assert (view / "a.txt").read_text() == "one\nzwei\n"
+
+
 def test_a_drop_that_was_taken_back_is_no_feedback(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("one\nzwei\n")

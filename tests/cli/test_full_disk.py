@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.cli.terminal import Terminal
 
 pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -107,6 +108,21 @@ def test_the_state_directory_of_the_session_is_named_where_it_is_not_the_users_o
     program("init", "--state", apart)
     disk.fill()
     assert f"keeps its files in {apart}: make room there" in program("mount", "--root", ".", code=11).err
+
+
+def test_a_review_on_a_full_disk_says_where_to_make_room_and_goes_on_then(program: Program, disk: Disk) -> None:
+    with program.mounted(), Terminal(program.project, ["review"], size=(100, 24), EDITOR="true") as terminal:
+        terminal.wait_for_screen("+changed")
+        disk.fill()
+        for keys in ("a\r", "le"):
+            terminal.type(keys)
+            terminal.wait_for_screen("No space left on device (yolofs keeps its files in ", "make room there")
+        disk.make_room()
+        terminal.type("h\r")
+        terminal.wait_for_screen("enter commits")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert (program.project / "a").read_text() == "changed\n"
 
 
 def test_a_daemon_on_a_full_disk_says_where_to_make_room(program: Program, disk: Disk) -> None:

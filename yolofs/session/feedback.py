@@ -7,6 +7,7 @@ one have been told.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
@@ -167,4 +168,6 @@ def _read(data: bytes) -> Feedback:
 
 
 def _write(fd: int, *records: Item | WithdrawnItem | ToldItems) -> None:
-    os.write(fd, b"".join(b"\n" + msgspec.json.encode(record) + b"\n" for record in records))
+    data = b"".join(b"\n" + msgspec.json.encode(record) + b"\n" for record in records)
+    if os.write(fd, data) < len(data):  # the file has a line that nobody can read, which readers leave out
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -220,7 +220,7 @@ def test_the_tool_gets_no_files_beyond_a_total_size(yolofs: Program, view: Path,
     said = reviewed(yolofs, script(tmp_path, f'ls "$2" > {tmp_path}/shown'), ("[q]uit", "q"))
     assert "a.txt" in (tmp_path / "shown").read_text()
     assert (tmp_path / "shown").read_text().count("hole") == 1
-    assert "note: 1 that are no regular files" in said
+    assert "note: 1 that is no regular file" in said
 
 
 @pytest.fixture
