@@ -137,5 +137,27 @@ def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Pro
 @example(  # one name has moved in a directory, and the other one is replaced by another commit
     Program([(b"h2", None), (b"q/s/h2", 0)], [[("rename", b"q", b"p/n")], [("to_link", b"h2")]], [], [0])
 )
+@example(  # what is staged is dropped, and with it all that was known of what an undo had put back
+    Program(
+        [
+            (b"h0", None),
+            (b"h2", None),
+            (b"p/h1", None),
+            (b"p/h2", None),
+            (b"q/h1", None),
+            (b"q/h2", None),
+            (b"q/s/h0", None),
+            (b"q/s/h1", 7),
+            (b"q/s/h2", 5),
+        ],
+        [
+            [("rename", b"q/h1", b"p/h2")],
+            [("append", b"p/h1", b"one\n"), ("to_folder", b"h0"), ("unlink", b"p/h2"), ("rename", b"q/s", b"p/n")],
+            [("chmod", b"h0", 0o600), ("rename", b"q/s", b"q/n")],
+        ],
+        [Command(1), Command(None)],
+        [0],
+    )
+)
 def test_base_is_what_it_was_where_a_folder_is_another_disk(program: Program) -> None:
     check(program, is_far=True)

@@ -253,7 +253,7 @@ def commit(
     unfinished = put_away(session, directory)
     if not (split.rest or unfinished):
         with contextlib.suppress(OSError):  # nothing is staged that it could matter to
-            restored.remove(session.directory)
+            restored.end(session.directory)
     return CommitResult(number, outcome.steps, outcome.left_out, split.held_back, unfinished)
 
 

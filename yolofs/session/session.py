@@ -300,7 +300,7 @@ class Session(States):
         with contextlib.suppress(OSError):  # they were about the old one, as their key tells
             cuts.forget(path)
         if archive is None:
-            restored.remove(self.directory)
+            restored.end(self.directory)
         self._read(Journal.open(path))
         from yolofs.state.kept_bases import retain  # imported late: looking at a session need not wait for it
 

@@ -216,7 +216,7 @@ def prepare_undo(
         into=into,
         later=later,
         earlier_times=_earlier_times(session, commit.number),
-        restored=restored.read(session.directory),
+        restored=restored.read_all(session.directory),
         anew=anew,
         force=force,
     )

@@ -4,6 +4,10 @@ session's directory.
 Base is then as it was, except for the times of change (ctime), which no program can set.  So what
 was put back looks as if the host had changed it, and the next commit would find conflicts.  So each
 is noted with the ctime that it has got by that; one that it gets later is the host's again.
+
+Once nothing is staged, no commit can meet what was put back before.  An undo of a commit that is
+kept still can, so the notes move to ``restored.earlier``, which commands that compare what is
+staged do not read.
 """
 
 from __future__ import annotations
@@ -18,11 +22,14 @@ import msgspec
 from yolofs.system.plain_files import read_note, replace_note
 
 _NAME = b"restored"
+_EARLIER = b"restored.earlier"
 _UNSET = b"unset"
 """In the same way: what a commit or an undo gave other content or metadata, and could not give all,
 such as its time.  It does not look as it was to look, and yet nobody else has changed it.
 """
 _MOST_BYTES = 1 << 30
+_MOST_EARLIER = 200_000
+"""So many stamps are kept for undos alone, the latest."""
 _MOST_OF_A_NUMBER = 8
 """So many stamps with one inode number are kept, the latest: as many disks may have such a file."""
 Stamp: TypeAlias = tuple[int, int]
@@ -47,6 +54,13 @@ def read(directory: bytes) -> set[Stamp]:
         OSError: it cannot be read.
     """
     return _read(directory, _NAME)
+
+
+def read_all(directory: bytes) -> set[Stamp]:
+    """Return the stamps of all that was put back, also before what is staged now; empty and raises
+    as :func:`read`.
+    """
+    return _read(directory, _NAME) | _read(directory, _EARLIER)
 
 
 def read_unset(directory: bytes) -> set[Stamp]:
@@ -80,18 +94,27 @@ def add_unset(directory: bytes, unset: AbstractSet[Stamp]) -> None:
         _add(directory, _UNSET, unset)
 
 
-def _add(directory: bytes, name: bytes, stamps: AbstractSet[Stamp]) -> None:
+def _add(directory: bytes, name: bytes, stamps: AbstractSet[Stamp], *, most: int | None = None) -> None:
     path = os.path.join(directory, name)
     latest: dict[int, list[int]] = {}
     for inode, ctime_ns in sorted(_read(directory, name) | stamps):
         latest.setdefault(inode, []).append(ctime_ns)
     kept = [(inode, ctime_ns) for inode, ctimes in latest.items() for ctime_ns in ctimes[-_MOST_OF_A_NUMBER:]]
-    text = msgspec.json.encode(kept)
-    replace_note(path, text)
+    if most is not None and len(kept) > most:
+        kept = sorted(kept, key=lambda stamp: stamp[1])[-most:]
+    replace_note(path, msgspec.json.encode(kept))
 
 
-def remove(directory: bytes) -> None:
-    """Forget all of it: nothing is staged any more that it could matter to."""
-    for name in (_NAME, _NAME + b".new", _UNSET, _UNSET + b".new"):
+def end(directory: bytes) -> None:
+    """Keep for undos alone what was put back, and forget the rest: nothing is staged any more."""
+    with contextlib.suppress(OSError):  # a full disk keeps it where it is
+        if found := read(directory):
+            _add(directory, _EARLIER, found, most=_MOST_EARLIER)
+        _remove(directory, _NAME, _NAME + b".new")
+    _remove(directory, _UNSET, _UNSET + b".new")
+
+
+def _remove(directory: bytes, *names: bytes) -> None:
+    for name in names:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(directory, name))

@@ -48,12 +48,12 @@ def test_commits_put_aside_may_be_removed_by_another_process_meanwhile(
         (tmp_path / "commits/gone-1" / name).mkdir(parents=True)
     really, calls = os.rmdir, 0
 
-    def rmdir(path: bytes) -> None:
+    def rmdir(path: bytes, *, dir_fd: int | None = None) -> None:
         nonlocal calls
         calls += 1
         if calls == 1:
-            really(path)
-        really(path)
+            really(path, dir_fd=dir_fd)
+        really(path, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "rmdir", rmdir)
     remove_gone(directory)
@@ -131,3 +131,19 @@ def test_notes_of_restored_files_tell_two_disks_with_one_number_apart(tmp_path: 
 def test_a_note_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     (tmp_path / "restored").write_text('{"1":2,"3":4}')
     assert restored.read(os.fsencode(tmp_path)) == {(1, 2), (3, 4)}
+
+
+def test_once_nothing_is_staged_what_was_put_back_is_kept_for_undos_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = os.fsencode(tmp_path)
+    restored.add(directory, {(1, 2), (3, 4)})
+    restored.add_unset(directory, {(5, 6)})
+    restored.end(directory)
+    assert restored.read(directory) == restored.read_unset(directory) == set()
+    restored.add(directory, {(1, 7)})
+    assert restored.read_all(directory) == {(1, 2), (1, 7), (3, 4)}
+    monkeypatch.setattr(restored, "_MOST_EARLIER", 2)
+    restored.end(directory)
+    restored.end(directory)
+    assert restored.read_all(directory) == {(1, 7), (3, 4)}
