@@ -87,22 +87,33 @@ def test_what_is_committed_in_a_directory_whose_rename_stays_is_not_said_to_stay
     assert not (yolofs.project / "old").exists()
 
 
-@pytest.mark.parametrize(
-    ("named", "left"),
-    [("new/born", ["born", "moved"]), ("old/moved", ["moved on"]), ("new/moved on", ["moved on"])],
-)
-def test_the_hint_for_one_file_in_a_renamed_directory_commits_it_where_base_has_that_directory(
-    yolofs: Program, named: str, left: list[str]
-) -> None:
-    """Its path there is neither staged nor in base, and no mistake all the same."""
+def with_a_renamed_directory(yolofs: Program) -> None:
+    """Stage a directory with another name, and changes in it."""
     (yolofs.project / "old").mkdir()
     (yolofs.project / "old/moved").write_text("moved\n")
     with yolofs.mounted() as view:
         (view / "old").rename(view / "new")
         (view / "new/born").write_text("born\n")
         (view / "new/moved").rename(view / "new/moved on")
-    hint = yolofs("commit", "--yes", named, code=UNNAMED).err.rpartition("hint: ")[2].strip()
-    said = yolofs(*shlex.split(hint)[1:], "--yes")
+
+
+@pytest.mark.parametrize(
+    ("named", "left"),
+    [("new/born", ["born", "moved"]), ("old/born", ["born", "moved"]), ("new/moved on", ["moved on"])],
+)
+def test_one_file_in_a_renamed_directory_is_committed_where_base_has_that_directory(
+    yolofs: Program, named: str, left: list[str]
+) -> None:
+    with_a_renamed_directory(yolofs)
+    yolofs("commit", "--yes", named)
     assert sorted(path.name for path in (yolofs.project / "old").iterdir()) == left
-    assert "nothing is staged at" not in said.err
     yolofs.refused("commit", "--yes", "old/nothing", code=2)
+
+
+def test_the_hint_for_the_old_name_of_a_file_in_a_renamed_directory_commits_it_there(yolofs: Program) -> None:
+    """Its path there is neither staged nor in base, and no mistake all the same."""
+    with_a_renamed_directory(yolofs)
+    hint = yolofs("commit", "--yes", "old/moved", code=UNNAMED).err.rpartition("hint: ")[2].strip()
+    said = yolofs(*shlex.split(hint)[1:], "--yes")
+    assert sorted(path.name for path in (yolofs.project / "old").iterdir()) == ["moved on"]
+    assert "nothing is staged at" not in said.err

@@ -72,9 +72,9 @@ acts = st.one_of(
 )
 paths = st.lists(st.sampled_from((*SLOTS, *FOLDERS)), min_size=1, max_size=2).map(tuple)
 commands = st.one_of(
-    st.builds(Command, st.none()),
+    st.builds(Command, st.none(), st.just(())),
     st.builds(Command, st.none(), paths),
-    st.builds(Command, st.integers(0, 7)),
+    st.builds(Command, st.integers(0, 7), st.just(())),
     st.builds(Command, st.integers(0, 7), paths),
     st.builds(Command, st.integers(0, 7), paths),
 )
