@@ -9,10 +9,10 @@ from hypothesis import example, given
 
 from tests.property.test_commit_property import has_second_device
 from tests.property.undone_in_parts import Command, Program, check, programs
-from tests.support.model_steps import so_many
+from tests.support.model_steps import by_night
 
 
-@so_many(ci=6, nightly=2000)
+@by_night(nightly=2000)
 @given(programs)
 @example(  # what an undo of an undo has applied again is undone with the commit itself
     Program([], [[("symlink", b"h0", b"h0")]], [Command(0), Command(1)], [0])
@@ -92,7 +92,7 @@ def test_base_is_what_it_was_in_whatever_order_parts_are_undone(program: Program
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@so_many(ci=1, nightly=2000)
+@by_night(nightly=2000)
 @given(programs)
 @example(  # a name that the undo of another commit takes away is a leftover on the disk of base
     Program(
@@ -123,7 +123,7 @@ def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Pro
 
 
 @pytest.mark.mount
-@so_many(ci=1, nightly=2000)
+@by_night(nightly=2000)
 @given(programs)
 @example(  # both names of a file come back to another disk, by two undos
     Program([(b"p/h0", None), (b"p/h2", 0)], [[("rmtree", b"p")], [("create", b"p/h2", b"one\n", 0o644)]], [], [0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 
 def is_nightly() -> bool:
@@ -28,3 +28,11 @@ def so_many(*, ci: int, nightly: int) -> settings:
     the profiles.
     """
     return model_settings(ci=(ci, 1), nightly=(nightly, 1))
+
+
+def by_night(*, nightly: int) -> settings:
+    """Return the settings for a property of which CI tries the given examples alone, and the night
+    draws many more.
+    """
+    phases = tuple(Phase) if is_nightly() else (Phase.explicit,)
+    return settings(max_examples=nightly, phases=phases, deadline=None)
