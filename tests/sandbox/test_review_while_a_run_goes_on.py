@@ -51,7 +51,7 @@ def test_a_review_commits_what_it_showed_and_asks_again_about_a_file_that_goes_o
             ):
                 terminal.wait_for_screen("A log.txt", "A kept", "A number", gone="comparing")
                 terminal.type("a")
-                terminal.wait_for_screen("! A log.txt", "x A kept", "has changed since")
+                terminal.wait_for_screen("! A log.txt", "x A kept", "changed since (!)")
                 terminal.type("/log.txt\r")
                 terminal.wait_for_screen("+line 1")
                 terminal.type("\r")
