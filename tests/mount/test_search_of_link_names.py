@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,21 @@ def test_a_mount_that_has_come_since_and_whose_server_is_gone_holds_no_names(tmp
         assert sorted(find_names_at(base, RelPath(b"one"))[0]) == [b"one", b"other/two"]
     finally:
         subprocess.run(["umount", top / "other/mounted"], check=True)
+
+
+def test_a_mount_whose_server_ends_between_open_and_listing_holds_no_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path / "base"
+    (top / "other").mkdir(parents=True)
+    (top / "one").write_bytes(b"")
+    (top / "other/two").hardlink_to(top / "one")
+    really = os.scandir
+
+    def scandir(directory: int) -> Iterator[os.DirEntry[str]]:
+        if os.readlink(f"/proc/self/fd/{directory}") == str(top / "other"):
+            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+        return really(directory)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert find_names_at(Base(os.fsencode(top)), RelPath(b"one"))[0] == [b"one"]

@@ -185,7 +185,9 @@ class _Search:
                         self._take(path)
                     elif path not in self._base.mounts:
                         subdirectories.append(path)
-        except PermissionError:  # its names may be read, and no more
+        except OSError as error:  # its names may be read, and no more; or a server is gone meanwhile
+            if error.errno not in _PASSED_OVER:
+                raise
             return subdirectories
         finally:
             os.close(fd)
