@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from typing import Self
 
@@ -77,6 +78,26 @@ class OpenTree:
         """
         with self.place(rel) as (fd, name):
             return os.stat(name, dir_fd=fd, follow_symlinks=False)
+
+    def below(self, *, passes_over: bool = False) -> Iterator[tuple[bytes, os.stat_result]]:
+        """Yield all that lies below the top, which is a directory, with its attributes.
+
+        With ``passes_over``, what cannot be looked at is left out, with what comes after it in its
+        directory.
+
+        Raises:
+            OSError: as :meth:`directory` and :meth:`lstat`, unless it ``passes_over`` such errors.
+        """
+        passed_over = (OSError,) if passes_over else ()
+        todo = [b""]
+        while todo:
+            rel = todo.pop()
+            with contextlib.suppress(*passed_over), self.directory(rel) as fd, os.scandir(fd) as entries:
+                for entry in entries:
+                    path, st = rel + b"/" + os.fsencode(entry.name), entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(st.st_mode):
+                        todo.append(path)
+                    yield path, st
 
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names in a directory of the tree.

@@ -350,17 +350,10 @@ def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
     """Yield all below ``root`` that is no directory; of directories that cannot be listed,
     nothing.
     """
-    todo = [b""]
     with OpenTree(root) as tree:
-        while todo:
-            rel = todo.pop()
-            with contextlib.suppress(OSError), tree.directory(rel) as fd, os.scandir(fd) as entries:
-                for entry in entries:
-                    path = rel + b"/" + os.fsencode(entry.name)
-                    if entry.is_dir(follow_symlinks=False):
-                        todo.append(path)
-                    else:
-                        yield root + path, entry.stat(follow_symlinks=False)
+        for path, st in tree.below(passes_over=True):
+            if not stat.S_ISDIR(st.st_mode):
+                yield root + path, st
 
 
 def _may_copy(path: bytes, original: bytes | BeforeWriting | MetadataBefore, copy: bytes) -> bool:

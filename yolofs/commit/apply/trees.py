@@ -121,31 +121,14 @@ def _all_in(tree: OpenTree) -> Iterator[tuple[bytes, os.stat_result]]:
     """Yield all that is in a tree, with its attributes, beginning with it itself."""
     st = tree.lstat(b"")
     yield b"", st
-    todo = [b""] if stat.S_ISDIR(st.st_mode) else []
-    while todo:
-        rel = todo.pop()
-        with tree.directory(rel) as fd:
-            for name in map(os.fsencode, os.listdir(fd)):
-                st = os.stat(name, dir_fd=fd, follow_symlinks=False)
-                yield rel + b"/" + name, st
-                if stat.S_ISDIR(st.st_mode):
-                    todo.append(rel + b"/" + name)
+    if stat.S_ISDIR(st.st_mode):
+        yield from tree.below()
 
 
 def stamps_below(directory: bytes) -> set[Stamp]:
     """Return the stamps of all that lies in a directory, as far as that can be looked at."""
-    found: set[Stamp] = set()
-    todo = [b""]
     with OpenTree(directory) as tree:
-        while todo:
-            rel = todo.pop()
-            with contextlib.suppress(OSError), tree.directory(rel) as fd, os.scandir(fd) as entries:
-                for entry in entries:
-                    st = entry.stat(follow_symlinks=False)
-                    found.add((st.st_ino, st.st_ctime_ns))
-                    if stat.S_ISDIR(st.st_mode):
-                        todo.append(rel + b"/" + os.fsencode(entry.name))
-    return found
+        return {(st.st_ino, st.st_ctime_ns) for _, st in tree.below(passes_over=True)}
 
 
 def remove_tree(path: bytes) -> None:
