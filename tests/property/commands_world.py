@@ -276,6 +276,22 @@ def apply_again(world: World, after: dict[bytes, Node]) -> None:
     event("applied again")
 
 
+@contextlib.contextmanager
+def places(state: str | None) -> Iterator[tuple[bytes, bytes | None]]:
+    """Give a path for a project, and one for its session; None for that if it lies where sessions
+    do.
+
+    ``state`` is a directory on another device, for that of the session.
+    """
+    with contextlib.ExitStack() as stack:
+        base = stack.enter_context(tempfile.TemporaryDirectory())
+        own = stack.enter_context(tempfile.TemporaryDirectory(dir=state)) if state is not None else None
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("PATH", os.path.join(base, "commands"))  # to look through those of this machine takes long
+        root = os.path.join(os.fsencode(os.path.realpath(base)), b"project")
+        yield root, os.path.join(os.fsencode(own), b"state") if own is not None else None
+
+
 def check(
     some: Sequence[tuple[Any, ...]],
     links: list[tuple[bytes, ...]],
@@ -286,15 +302,10 @@ def check(
 
     ``state`` is a directory on another device, for that of the session.
     """
-    with contextlib.ExitStack() as stack:
-        base = stack.enter_context(tempfile.TemporaryDirectory())
-        own = stack.enter_context(tempfile.TemporaryDirectory(dir=state)) if state is not None else None
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setenv("PATH", os.path.join(base, "commands"))  # to look through those of this machine takes long
-        root = os.path.join(os.fsencode(os.path.realpath(base)), b"project")
+    with places(state) as (root, own):
         os.mkdir(root)
         try:
-            world = World(root, links, os.path.join(os.fsencode(own), b"state") if own is not None else None)
+            world = World(root, links, own)
             for acts, before, after, command, *over in some:
                 world.host.act(before)
                 world.act(acts)

@@ -8,16 +8,14 @@ import contextlib
 import os
 import re
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import event, note
 from hypothesis import strategies as st
 
 from tests.property.commands_drawn import Act
-from tests.property.commands_world import World
+from tests.property.commands_world import World, places
 from tests.support.commit_model import Node, scan
 from tests.support.second_disk import mounted_disk
 from tests.support.session_cleaning import remove_sessions_below
@@ -296,16 +294,12 @@ def check(program: Program, *, state: str | None = None, is_far: bool = False) -
     folders is another disk.
     """
     with contextlib.ExitStack() as stack:
-        base = stack.enter_context(tempfile.TemporaryDirectory())
-        own = stack.enter_context(tempfile.TemporaryDirectory(dir=state)) if state is not None else None
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setenv("PATH", os.path.join(base, "commands"))  # to look through those of this machine takes long
-        root = os.path.join(os.fsencode(os.path.realpath(base)), b"project")
+        root, own = stack.enter_context(places(state))
         for folder in (b"", *FOLDERS):
             os.mkdir(os.path.join(root, folder))
         if is_far:
             stack.enter_context(mounted_disk(Path(os.fsdecode(root), "p")))
         stack.callback(remove_sessions_below, root)
-        world = LinkedWorld(root, program.names, os.path.join(os.fsencode(own), b"state") if own is not None else None)
+        world = LinkedWorld(root, program.names, own)
         assert scan(root)
         _Undoing(world, is_far=is_far).go(program)
