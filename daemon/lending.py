@@ -113,7 +113,7 @@ class Lending:
                 from yolofs.daemon.unfinished_commits import HalfWay
 
                 self._half_way = HalfWay(self._session, self._overlay, error)
-                stale = Invalidation([], [], [], [])
+                stale = Invalidation([], [], [], [], {}, set())
             else:
                 stale = self._show_anew(loan)
         if self._mount.loop.is_paused:

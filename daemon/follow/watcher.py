@@ -72,7 +72,7 @@ class DirectoryWatcher:
             _report(found)
             if new := self._new_directories(found):
                 changes = self._exchange(changes)
-                for path in sorted(new):  # whatever was seen in them while nobody watched may be wrong
+                for path in sorted(new):  # whatever was seen in each while nobody watched may be wrong
                     _write(b"+" + os.fsencode(path))
 
     def stop(self) -> None:
@@ -108,16 +108,15 @@ class DirectoryWatcher:
         return new
 
     def _new_directories(self, found: set[FileChange]) -> set[str]:
-        before = len(self._directories)
-        new = set()
+        new: set[str] = set()
         for change, path in found:
             if change is Change.added and path not in self._directories and os.path.isdir(path):
-                self._take_in(path)
-                new.add(path)
-        return new if len(self._directories) > before else set()
+                new |= self._take_in(path)
+        return new
 
-    def _take_in(self, top: str) -> None:
-        """Find the directories at and below ``top``."""
+    def _take_in(self, top: str) -> set[str]:
+        """Find the directories at and below ``top``; return them."""
+        found: set[str] = set()
         pending = [top]
         while pending:
             path = pending.pop()
@@ -125,6 +124,7 @@ class DirectoryWatcher:
                 continue
             path.encode()  # watchfiles cannot name what is in there
             self._directories.add(path)
+            found.add(path)
             if len(self._directories) > self._limit:
                 raise TooManyDirectoriesError(f"there are more than {self._limit} directories")
             try:
@@ -132,6 +132,7 @@ class DirectoryWatcher:
                     pending.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
             except OSError:
                 continue
+        return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,7 +19,10 @@ import pytest
 from tests.cli.program import Program, connected, kill, wait_until
 from tests.support.fault_points import way_of, ways
 
-CONFIG = "[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n"
+CONFIG = "[mount]\nbase_timeout = 3600.0\n"
+"""What the kernel was told it would keep for an hour, in new directories too."""
+BRIEFLY_UNWATCHED = "[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n"
+"""What no watch sees shows within a second, as it does by default."""
 
 
 STARTS = ("forked", "forked", "started")
@@ -35,10 +38,10 @@ def yolofs(yolofs: Program, request: pytest.FixtureRequest) -> Program:
 
 
 @contextmanager
-def watched(yolofs: Program, *expected_in_log: str) -> Iterator[Path]:
+def watched(yolofs: Program, *expected_in_log: str, config: str = CONFIG) -> Iterator[Path]:
     """Mount a project whose base files are watched, and may be cached for an hour."""
     project = yolofs.project
-    (project / ".yolofs.toml").write_text(CONFIG)
+    (project / ".yolofs.toml").write_text(config)
     (project / "top/sub").mkdir(parents=True)
     (project / "top/file").write_text("1")
     with yolofs.mounted(expected_in_log=expected_in_log) as mountpoint:
@@ -49,6 +52,12 @@ def watched(yolofs: Program, *expected_in_log: str) -> Iterator[Path]:
 @pytest.fixture
 def view(yolofs: Program) -> Iterator[Path]:
     with watched(yolofs) as view:
+        yield view
+
+
+@pytest.fixture
+def briefly_unwatched(yolofs: Program) -> Iterator[Path]:
+    with watched(yolofs, config=BRIEFLY_UNWATCHED) as view:
         yield view
 
 
@@ -75,7 +84,10 @@ def test_the_kernel_is_told_what_the_host_changed(yolofs: Program, view: Path) -
     assert (view / "top/file").read_text() == "replaced"
 
 
-def test_a_write_through_a_shared_mapping_makes_no_notice_and_shows_all_the_same(yolofs: Program, view: Path) -> None:
+def test_a_write_through_a_shared_mapping_makes_no_notice_and_shows_all_the_same(
+    yolofs: Program, briefly_unwatched: Path
+) -> None:
+    view = briefly_unwatched
     script = """if True:
         import mmap, sys
         file = open(sys.argv[1], "r+b")
@@ -104,8 +116,9 @@ def test_a_write_through_a_shared_mapping_makes_no_notice_and_shows_all_the_same
 
 
 def test_a_write_by_a_name_outside_of_what_is_watched_shows_within_a_second(
-    yolofs: Program, view: Path, tmp_path: Path
+    yolofs: Program, briefly_unwatched: Path, tmp_path: Path
 ) -> None:
+    view = briefly_unwatched
     (yolofs.project / "linked").write_text("one")
     os.link(yolofs.project / "linked", tmp_path / "elsewhere")
     wait_until(lambda: (view / "linked").exists() and (view / "linked").stat().st_nlink == 2, "both names")
@@ -259,7 +272,7 @@ def test_a_file_that_is_gone_before_it_is_known_that_the_watcher_has_ended_is_go
 def test_a_watcher_that_ends_as_the_project_is_gone_takes_nobody_along(yolofs: Program) -> None:
     project, away = yolofs.project, yolofs.project.with_name("away")
     said, log = "the watcher of the project has ended", yolofs.session / "daemon.log"
-    with watched(yolofs, said) as view:
+    with watched(yolofs, said, config=BRIEFLY_UNWATCHED) as view:
         (watcher,) = watchers(project)
         project.rename(away)
         try:

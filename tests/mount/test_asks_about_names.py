@@ -67,7 +67,7 @@ def test_what_is_hidden_is_gone_while_somebody_waits_to_make_a_name_beside_it(yo
 
 def test_a_change_by_the_host_shows_while_somebody_waits_to_make_a_name(yolofs: Program) -> None:
     toml = yolofs.project / ".yolofs.toml"
-    toml.write_text(toml.read_text() + "[mount]\nwatched_timeout = 3600\n")
+    toml.write_text(toml.read_text() + "[mount]\nbase_timeout = 3600\n")
     with yolofs.mounted() as view:
         wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
         for name in ("secret/a", "free"):
@@ -82,6 +82,30 @@ def test_a_change_by_the_host_shows_while_somebody_waits_to_make_a_name(yolofs: 
             yolofs("answer", "1", "deny")
             waiting.end()
         wait_until(lambda: not (view / "secret/a").exists(), "the file to go")
+
+
+def test_a_directory_that_the_host_has_just_made_keeps_its_path_while_somebody_waits(yolofs: Program) -> None:
+    """Whoever works in it is told by ``getcwd`` where that is, as by the link of a descriptor."""
+    toml = yolofs.project / ".yolofs.toml"
+    toml.write_text(toml.read_text() + "[mount]\nbase_timeout = 3600\n")
+    with yolofs.mounted() as view:
+        wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
+        os.stat(view / "secret/a")
+        with reader(view / "secret/new", script=CREATE) as waiting, connected(yolofs) as client:
+            wait_for_asks(client, 1)
+            (yolofs.project / "secret/a").unlink()  # in the directory that the kernel has locked
+            (yolofs.project / "made").mkdir()
+            inside = os.open(view / "made", os.O_PATH)
+            try:
+                for name in ("one", "two"):  # the second one for sure after the message that gets stuck
+                    assert not (view / name).exists()
+                    (yolofs.project / name).touch()
+                    wait_until((view / name).exists, "the new file")
+                assert os.readlink(f"/proc/self/fd/{inside}") == str(view / "made")
+            finally:
+                os.close(inside)
+            yolofs("answer", "1", "deny")
+            waiting.end()
 
 
 WAYS_TO_MAKE_A_NAME = {

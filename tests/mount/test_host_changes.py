@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.mount.in_process import MountedView
+from tests.support.transports import IS_DIRECT
+from yolofs.overlay import host_changes
+from yolofs.overlay.host_changes import HostChange, stale_after
+from yolofs.paths import RelPath
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -115,3 +120,55 @@ def test_directories_that_both_sides_have_removed_are_counted_once(base: Path, m
         (base / "d" / name).rmdir()
     assert view.stat().st_nlink == (base / "d").stat().st_nlink
     assert os.listdir(view.parent) == ["d"]
+
+
+def without_a_path(view: MountedView, name: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Tell whether somebody who works in a directory of the view has no path once the host's change
+    of its name was told, until somebody looks the name up again.
+    """
+    path = at(view, name)
+    with monkeypatch.context() as patch, opened(path) as fd:
+        patch.setattr(view.mount, "_look_up", lambda _: None)
+        tell_of_name(view, name)
+        has_none = os.readlink(f"/proc/self/fd/{fd}") != str(path)
+    with opened(path) as fd:
+        tell_of_name(view, name)
+        assert os.readlink(f"/proc/self/fd/{fd}") == str(path)
+    return has_none
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[int]:
+    fd = os.open(path, os.O_PATH)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def tell_of_name(view: MountedView, name: str) -> None:
+    changes = [HostChange(RelPath(os.fsencode(name)), is_name=True)]
+    view.mount.invalidate(view.mount.call(lambda: stale_after(view.overlay, changes)))
+
+
+def test_whoever_works_in_a_directory_that_the_host_has_just_made_always_has_a_path(
+    base: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (base / "d").mkdir()
+    view = mounted(base_timeout_s=3600)
+    assert without_a_path(view, "d", monkeypatch) is not IS_DIRECT  # pyfuse3 has no word for keeping a name
+    monkeypatch.setattr(host_changes, "JUST_MADE_NS", 0)
+    assert without_a_path(view, "d", monkeypatch)  # all that the kernel knows below goes with the name
+
+
+def test_a_directory_with_the_number_of_one_that_is_gone_is_dropped_with_all_below(
+    base: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel may know names of the other one, and for longer."""
+    (base / "d").mkdir()
+    view = mounted(base_timeout_s=3600)
+    with opened(at(view, "d")):
+        inode = view.overlay.known_at(RelPath(b"d"))
+        assert inode is not None
+        inode.seen = (1, 1, 4096)  # as the kernel was told of the other one
+        assert without_a_path(view, "d", monkeypatch)

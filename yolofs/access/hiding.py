@@ -24,7 +24,7 @@ def hidden_since(before: tuple[RuleSet, ...], book: RuleBook, overlay: Overlay) 
 
     No others: a directory whose name is forgotten is lost as a working directory.
     """
-    stale = Invalidation([], [], [], [])
+    stale = Invalidation([], [], [], [], {}, set())
     changed = _rules(before) ^ _rules(book.sources)
     may_readmit = any(_readmits_patterns(rule, book) for rule in changed)
     paths = [rule.path for rule in changed if isinstance(rule, PathRule) and book.at(rule.path).state.is_hidden]

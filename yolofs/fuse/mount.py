@@ -7,7 +7,8 @@ import errno
 import logging
 import os
 import select
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from yolofs.access.gate import Gate
@@ -206,13 +207,21 @@ class Mount:
             _tell(self._transport.forget_attributes, number)
         for number in stale.inodes:
             _tell(self._transport.forget_file, number)
-        if self._forgetting.forget(stale.entries):
-            self._look_up(stale.moved)
+        instead: dict[tuple[int, bytes], Callable[[], object]] = {}
+        for known, path in stale.renewed.items():
+            tell = self._transport.expire_name if known in stale.expired else self._transport.forget_name
+            instead[known] = partial(self._renew, tell, *known, path)
+        if self._forgetting.forget(stale.entries, instead):
+            for path in stale.moved:
+                self._look_up(path)
 
-    def _look_up(self, paths: Iterable[RelPath]) -> None:
-        for path in paths:
-            with contextlib.suppress(OSError):
-                os.lstat(os.path.join(self.mountpoint, path))
+    def _renew(self, tell: Callable[[int, bytes], None], directory: int, name: bytes, path: RelPath) -> None:
+        _tell(tell, directory, name)
+        self._look_up(path)
+
+    def _look_up(self, path: RelPath) -> None:
+        with contextlib.suppress(OSError):
+            os.lstat(os.path.join(self.mountpoint, path))
 
     def unnoticed(self) -> list[RelPath]:
         """Return the watched base files that have changed without a notice: through a shared

@@ -43,7 +43,14 @@ class Kernel(Protocol):
         """
 
     def forget_name(self, parent: int, name: bytes) -> None:
-        """Have it look a name up when it next needs it.  Blocks while the directory is locked."""
+        """Have it drop a name, with all that it knows below.  Blocks while the directory is
+        locked.
+        """
+
+    def expire_name(self, parent: int, name: bytes) -> None:
+        """Have it look a name up when it next needs it, and keep it and all below until then.  It
+        may drop it instead.  Blocks while the directory is locked.
+        """
 
 
 @dataclass(frozen=True, slots=True)

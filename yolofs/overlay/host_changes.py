@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from yolofs.overlay.inodes import Inode
 from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.overlay.reloading import Invalidation
 from yolofs.overlay.view import Overlay
 from yolofs.paths import RelPath, join, split
+from yolofs.system.syscalls import look
+
+JUST_MADE_NS = 2 * 10**9
+"""How old a directory may be for its name to be kept when the watch reports it."""
 
 
 class HostChange(NamedTuple):
@@ -38,7 +44,7 @@ def stale_after(overlay: Overlay, changes: Iterable[HostChange]) -> Invalidation
     What is staged hides base, so a change below it concerns nobody; what was renamed in the view is
     found there.
     """
-    stale = Invalidation([], [], [], [])
+    stale = Invalidation([], [], [], [], {}, set())
     overlay.held.let_go()  # else the kernel could be told anew of a directory that is gone
     finder = BasePlaces(overlay.tree)
     for change in changes:
@@ -60,5 +66,22 @@ def stale_after(overlay: Overlay, changes: Iterable[HostChange]) -> Invalidation
             stale.inodes.append(inode.number)
             if change.is_name and inode.is_directory:
                 overlay.upheavals += 1  # of what is in it nothing was told
-                stale.moved.append(path)
+                stale.renewed[parent.number, name] = path
+                if (inode.parent, inode.name) == (parent, name) and _is_just_made(overlay, inode, change.path):
+                    stale.expired.add((parent.number, name))
     return stale
+
+
+def _is_just_made(overlay: Overlay, inode: Inode, path: RelPath) -> bool:
+    """Tell whether the host has made a directory of base so lately that all that was told of names
+    in it is trusted briefly (``yolofs.fuse.cache.lifetimes.YOUNG_NS``).
+
+    One that was moved there may be old, and so may what is in it.
+    """
+    if inode.staged is not None or inode.base != path:
+        return False
+    try:
+        birth_ns = look(overlay.base.path(path)).lasting_birth_ns
+    except OSError:
+        return False
+    return birth_ns is not None and inode.seen[0] >= birth_ns > time.time_ns() - JUST_MADE_NS

@@ -34,6 +34,14 @@ class Invalidation(NamedTuple):
     """Paths of directories that lost their names above and have one: a look-up has the kernel find
     them there.
     """
+    renewed: dict[tuple[int, bytes], RelPath]
+    """Some of the names above, each with its path: of directories that may be the same.  Until one
+    is looked up again, whoever works in it has no path.
+    """
+    expired: set[tuple[int, bytes]]
+    """Some of those that are renewed: what they lead to, and what the kernel knows below, is the
+    same for sure.  They need not be dropped.
+    """
 
 
 class Reloading:
@@ -58,7 +66,7 @@ class Reloading:
         ``committed`` and ``rewritten`` are those of :meth:`~yolofs.overlay.view.Overlay.reload`.
         """
         self._is_rewritten = rewritten
-        stale = Invalidation([], [], [], [])
+        stale = Invalidation([], [], [], [], {}, set())
         directories = [inode for inode in self._inodes.by_number.values() if inode.is_directory]
         before = {inode: (_keys(inode), inode.source) for inode in directories}
         known_as = {inode.entry: inode for inode in directories if inode.entry is not None}

@@ -10,8 +10,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import TypeAlias
+
+Instead: TypeAlias = Callable[[], object]
 
 _PATIENCE_S = 0.5
 """How long the first message that gets stuck is waited for."""
@@ -49,13 +52,16 @@ class Forgetting:
         self._changing = threading.Lock()
         """Guards these two: the mount may be ended by another thread."""
 
-    def forget(self, names: Iterable[tuple[int, bytes]]) -> bool:
+    def forget(
+        self, names: Iterable[tuple[int, bytes]], instead: Mapping[tuple[int, bytes], Instead] | None = None
+    ) -> bool:
         """Send messages; on return all are sent but those about locked directories, which follow as
         soon as may be.
 
+        ``instead`` has what is to be called for a name in the place of the message about it.
         Returns whether all are sent.
         """
-        batch = _Batch(self._tell, names)
+        batch = _Batch(self._tell, names, instead or {})
         patience_s = _PATIENCE_S
         with self._changing:
             self._threads = [thread for thread in self._threads if thread.is_alive()]
@@ -86,8 +92,14 @@ class _Batch:
     directory.
     """
 
-    def __init__(self, tell: Callable[[int, bytes], None], names: Iterable[tuple[int, bytes]]) -> None:
+    def __init__(
+        self,
+        tell: Callable[[int, bytes], None],
+        names: Iterable[tuple[int, bytes]],
+        instead: Mapping[tuple[int, bytes], Instead],
+    ) -> None:
         self._tell = tell
+        self._instead = instead
         by_directory: dict[int, list[bytes]] = {}
         for directory, name in names:
             by_directory.setdefault(directory, []).append(name)
@@ -114,7 +126,10 @@ class _Batch:
                     return
                 directory, names = self._todo.popleft()
             for name in names:
-                self._tell(directory, name)
+                if (instead := self._instead.get((directory, name))) is not None:
+                    instead()
+                else:
+                    self._tell(directory, name)
                 with self._changed:
                     self._left -= 1
                     self._changed.notify()

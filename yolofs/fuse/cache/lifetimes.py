@@ -4,6 +4,9 @@ What only the view can change is invalidated by whoever changes it, so it may li
 can change what comes from base at any time.  So that lives for a second or so, or longer if a watch
 of base invalidates it (not for ever, as a watch may miss something).
 
+Nor does it see what happens in a directory that the host has just made, before that is watched,
+too.  So names in there live no longer than they would without a watch.
+
 One thing no watch sees: a write through a shared mapping, which moves the times of a file and
 nothing else.  So the files whose attributes the kernel trusts for long are kept, and somebody looks
 at them every now and then (:meth:`Lifetimes.unnoticed`).
@@ -19,10 +22,15 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from yolofs.overlay.host_changes import JUST_MADE_NS
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import ROOT, RelPath, is_below
 from yolofs.store.base import Base
 
+YOUNG_NS = JUST_MADE_NS + 10**9
+"""For how long after a directory of base was made, or changed, the names in it are trusted as
+briefly as those of no watch: it takes a moment until a new directory is watched.
+"""
 MAX_TRUSTED = 4096
 """How many files have attributes that are trusted for long; looking at them all takes some 8 ms."""
 
@@ -46,9 +54,11 @@ class Lifetimes:
         base_s: float,
         watched_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        wall_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._base = base
         self._clock = clock
+        self._wall_ns = wall_ns
         self._trusted: dict[RelPath, ToldFile] = {}
         self.staged_s = staged_s
         self._base_s = base_s
@@ -70,13 +80,13 @@ class Lifetimes:
 
     def of_name(self, directory: Inode, *, is_stable: bool) -> float:
         """Return how long a name in ``directory`` (or that there is none) may be trusted."""
-        return self.staged_s if is_stable else self._of_base(directory.source)
+        return self.staged_s if is_stable else self._of_base_names(directory)
 
     def of_names_in(self, directory: Inode) -> float:
         """Return how long all names of a directory may be trusted to be all; infinite if only the
         view adds any.
         """
-        return math.inf if directory.source is None else self._of_base(directory.source)
+        return math.inf if directory.source is None else self._of_base_names(directory)
 
     def of_attr(self, inode: Inode, attr: Attr) -> float:
         """Return how long the attributes of an inode may be trusted."""
@@ -131,6 +141,12 @@ class Lifetimes:
         for source, told in items:
             if self._trusted.get(source) is told:
                 del self._trusted[source]
+
+    def _of_base_names(self, directory: Inode) -> float:
+        lifetime_s = self._of_base(directory.source)
+        if lifetime_s > self._base_s and self._wall_ns() - directory.seen[0] < YOUNG_NS:
+            return self._base_s
+        return lifetime_s
 
     def _of_base(self, source: RelPath | None) -> float:
         if self._top is None or source is None:

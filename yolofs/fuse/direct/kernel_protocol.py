@@ -188,4 +188,6 @@ CACHE_DIR: Final = 1 << 3
 
 INVAL_INODE_OUT: Final = Struct("=IiQQqq")
 INVAL_ENTRY_OUT: Final = Struct("=IiQQII")
-"""Followed by the name and a zero byte."""
+"""Followed by the name and a zero byte; last come flags."""
+EXPIRE_ONLY: Final = 1
+"""Of such a notice: the name is to be looked up anew, not dropped."""

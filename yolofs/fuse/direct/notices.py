@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yolofs.fuse.direct.device import Device
-from yolofs.fuse.direct.kernel_protocol import INVAL_ENTRY_OUT, INVAL_INODE_OUT, NoticeCode
+from yolofs.fuse.direct.kernel_protocol import EXPIRE_ONLY, INVAL_ENTRY_OUT, INVAL_INODE_OUT, NoticeCode
 from yolofs.fuse.transport import NOT_KNOWN
 
 
@@ -35,9 +35,20 @@ class Notices:
         self._tell(INVAL_INODE_OUT.pack(INVAL_INODE_OUT.size, NoticeCode.INVAL_INODE, 0, number, 0, 0))
 
     def forget_name(self, parent: int, name: bytes) -> None:
-        """Have it look a name up when it next needs it.  Waits while the directory is locked."""
+        """Have it drop a name, with all that it knows below.  Waits while the directory is
+        locked.
+        """
+        self._tell_of_name(parent, name, 0)
+
+    def expire_name(self, parent: int, name: bytes) -> None:
+        """Have it look a name up when it next needs it, and keep it until then; before Linux 6.2 it
+        drops it.  Waits while the directory is locked.
+        """
+        self._tell_of_name(parent, name, EXPIRE_ONLY)
+
+    def _tell_of_name(self, parent: int, name: bytes, flags: int) -> None:
         size = INVAL_ENTRY_OUT.size + len(name) + 1
-        self._tell(INVAL_ENTRY_OUT.pack(size, NoticeCode.INVAL_ENTRY, 0, parent, len(name), 0) + name + b"\0")
+        self._tell(INVAL_ENTRY_OUT.pack(size, NoticeCode.INVAL_ENTRY, 0, parent, len(name), flags) + name + b"\0")
 
     def _tell(self, message: bytes) -> None:
         try:

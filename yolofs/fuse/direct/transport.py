@@ -84,6 +84,11 @@ class DirectTransport:
             self._notices.forget_file(number)
 
     def forget_name(self, parent: int, name: bytes) -> None:
-        """Have the kernel look a name up when it next needs it."""
+        """Have the kernel drop a name, with all that it knows below."""
         if self._notices is not None:
             self._notices.forget_name(parent, name)
+
+    def expire_name(self, parent: int, name: bytes) -> None:
+        """Have the kernel look a name up when it next needs it; before Linux 6.2, drop it."""
+        if self._notices is not None:
+            self._notices.expire_name(parent, name)

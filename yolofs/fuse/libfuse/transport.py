@@ -102,9 +102,13 @@ class Pyfuse3Transport:
             pyfuse3.invalidate_inode(number)
 
     def forget_name(self, parent: int, name: bytes) -> None:
-        """Have the kernel look a name up when it next needs it."""
+        """Have the kernel drop a name, with all that it knows below."""
         with self._told():
             pyfuse3.invalidate_entry(parent, name)
+
+    def expire_name(self, parent: int, name: bytes) -> None:
+        """Have the kernel drop a name: pyfuse3 has no word for keeping it."""
+        self.forget_name(parent, name)
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -23,3 +25,26 @@ def test_the_watcher_ends_silently_if_the_daemon_is_gone(tmp_path: Path, limit: 
     finally:
         os.close(end)
     assert done.stderr == ""
+
+
+def test_each_directory_in_one_that_comes_is_told(tmp_path: Path) -> None:
+    """Nobody has watched them until then."""
+    (tmp_path / "top").mkdir()
+    (tmp_path / "tree/a/b").mkdir(parents=True)
+    command = [sys.executable, "-m", "yolofs.daemon.follow.watcher", "--limit", "100", str(tmp_path / "top")]
+    missing = {os.fsencode(tmp_path / "top" / name) for name in ("tree", "tree/a", "tree/a/b")}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        told = records(process.stdout)
+        assert next(told) == b"."
+        (tmp_path / "tree").rename(tmp_path / "top/tree")
+        while missing:
+            missing.discard(next(told).removeprefix(b"+"))
+        process.stdin.close()
+
+
+def records(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield what the watcher reports."""
+    while record := b"".join(iter(lambda: stream.read(1), b"\0")):
+        yield record

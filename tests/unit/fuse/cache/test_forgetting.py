@@ -49,6 +49,14 @@ def test_the_kernel_has_been_told_all_when_forget_returns(kernel: Kernel) -> Non
     assert len(kernel.told) == len(NAMES)
 
 
+def test_what_is_done_instead_of_a_message_is_done_in_its_place(kernel: Kernel) -> None:
+    assert Forgetting(kernel.tell).forget(NAMES, {(2, b"7"): lambda: kernel.told.append((0, b"looked up"))})
+    before, after = (kernel.told[kernel.told.index((0, b"looked up")) + step] for step in (-1, 1))
+    assert (before, after) == ((2, b"6"), (2, b"8"))
+    assert (2, b"7") not in kernel.told
+    assert len(kernel.told) == len(NAMES)
+
+
 def test_whoever_only_has_to_wait_for_a_turn_is_not_taken_for_stuck(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,15 @@ class World:
         self.top = top
         self.now_s = 100.0
         base = Base(os.fsencode(top))
-        self.lifetimes = Lifetimes(base, staged_s=3600, base_s=BASE_S, watched_s=WATCHED_S, clock=lambda: self.now_s)
+        self.wall_s = 1000.0
+        self.lifetimes = Lifetimes(
+            base,
+            staged_s=3600,
+            base_s=BASE_S,
+            watched_s=WATCHED_S,
+            clock=lambda: self.now_s,
+            wall_ns=lambda: int(self.wall_s * 10**9),
+        )
         self.lifetimes.watch(ROOT)
 
     def tell(self, name: str) -> float:
@@ -102,3 +110,16 @@ def test_more_files_than_can_be_looked_after_are_trusted_for_a_second(
     world.age("a")
     assert world.look() == ([b"a"], [])
     assert world.tell("c") == WATCHED_S
+
+
+def test_names_in_a_directory_are_trusted_for_a_second_while_it_is_young(world: World) -> None:
+    """It takes a moment until a directory that the host has made is watched."""
+    directory = Inode(1, stat.S_IFDIR, None, b"directory")
+    directory.base = RelPath(b"directory")
+    directory.seen = (int(world.wall_s * 10**9), 0, 0)  # its ctime
+    lifetimes = world.lifetimes
+    for since_s, lifetime_s in ((-60, BASE_S), (0, BASE_S), (module.YOUNG_NS / 10**9, WATCHED_S)):
+        world.wall_s = 1000 + since_s  # somebody may have set the clock back
+        assert lifetimes.of_name(directory, is_stable=False) == lifetime_s
+        assert lifetimes.of_names_in(directory) == lifetime_s
+    assert lifetimes.of_name(directory, is_stable=True) > WATCHED_S
