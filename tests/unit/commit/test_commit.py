@@ -231,19 +231,25 @@ def test_devices_and_owners_are_committed(scribe: CommitScribe, parking: bytes) 
     check(scribe, parking)
 
 
+_RECURSION_LIMIT = 400
+"""Less than Python's own: a path takes the longer the deeper it is."""
+
+
 @pytest.mark.some(1)
 def test_a_deep_path_needs_neither_recursion_nor_descriptors(scribe: CommitScribe, parking: bytes) -> None:
     deep = b"e"
-    for _ in range(sys.getrecursionlimit() + 100):
+    for _ in range(_RECURSION_LIMIT + 100):
         deep += b"/n"
         scribe.mkdir(deep)
     scribe.write(deep + b"/file", b"deep")
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limits, recursion_limit = resource.getrlimit(resource.RLIMIT_NOFILE), sys.getrecursionlimit()
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 150, limits[1]))
+    sys.setrecursionlimit(_RECURSION_LIMIT)
     try:
         scribe.commit(parking)
         assert read(scribe, deep + b"/file") == b"deep"
     finally:
+        sys.setrecursionlimit(recursion_limit)
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         remove_tree(scribe.base.path(RelPath(b"e")))  # pytest's own clean-up is recursive
 
