@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -98,15 +99,24 @@ class Accepted:
             self._parts[key] = part._replace(picks={hunk.id: None for hunk in file.hunks})
 
     def carry(self, key: Key, carried: Carried) -> None:
-        """Replace hunk ids by their new ones, after other hunks of the same change were dropped.
-        Hunks without a new id are no longer accepted.
+        """Replace hunk ids by their new ones, after other hunks or lines of the same change were
+        dropped.  Hunks without a new id are no longer accepted.
         """
         part = self._parts.get(key)
         if part is None or part.picks is None:
             self._set(key, None)
             return
         picks = {carried.ids[name]: lines for name, lines in part.picks.items() if name in carried.ids}
-        is_whole = carried.is_all and len(picks) == len(carried.ids) and not any(picks.values())
+        counts: Counter[str] = Counter()
+        for name, places in carried.lines.items():
+            counts.update(new for new, _ in places.values())
+            known = part.picks.get(name, frozenset())
+            moved: defaultdict[str, set[int]] = defaultdict(set)
+            for number, (new, at) in places.items():
+                if known is None or number in known:
+                    moved[new].add(at)
+            picks |= {new: None if len(some) == counts[new] else frozenset(some) for new, some in moved.items()}
+        is_whole = carried.is_all and len(picks) == len(carried.ids) + len(counts) and not any(picks.values())
         self._set(key, AcceptedPart(carried.change, picks, is_whole, part.was_named) if picks else None)
 
     # ---- another comparison

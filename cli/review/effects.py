@@ -141,8 +141,12 @@ class Carried(NamedTuple):
     change: Change
     ids: Mapping[str, str]
     """The new ids by the old ones."""
+    lines: Mapping[str, Mapping[int, tuple[str, int]]]
+    """Of a hunk of which some lines were dropped, by its old id: where each other line is now, by
+    the new id of its hunk and its number there.
+    """
     is_all: bool
-    """Whether there are no others."""
+    """Whether there are no other hunks."""
 
 
 class PageChoice(NamedTuple):

@@ -202,17 +202,18 @@ class ReviewModel(CursorMoves):
         if view is None or self.node is None:
             self.message = self._why_no_lines()
             return None
-        if self.focus is Focus.LIST:
-            self.focus = Focus.DIFF
-        hunk = self.hunk
+        is_from_list, self.focus = self.focus is Focus.LIST, Focus.DIFF
+        hunk, key = self.hunk, key_of(view.file.change)
         if hunk is None or not hunk.is_splittable:
             self.message = "this cannot be split"
-        elif hunk.id in self.split:
-            self.split.discard(hunk.id)
-        else:
-            self.split.add(hunk.id)
-            if not view.line(self.line).number:
-                self.line += 1
+            return None
+        ranges = self._split_at(hunk, key)
+        if ranges and not is_from_list:  # whoever comes from the list wants its lines
+            self._line_ranges[key] -= ranges
+            return None
+        self._line_ranges.setdefault(key, set()).add((hunk.old_start, hunk.old_start + len(hunk.old_lines)))
+        if not view.line(self.line).number:
+            self.line += 1
         return None
 
     def _why_no_lines(self) -> str:

@@ -74,8 +74,10 @@ class ReviewState:
         self.line_top = 0
         self.aside = 0
         """How far the lines are moved to the left, in bytes, from where each begins by itself."""
-        self.split: set[str] = set()
-        """The hunks whose lines are accepted one by one."""
+        self._line_ranges: dict[Key, set[tuple[int, int]]] = {}
+        """Where lines are accepted one by one: ranges of lines of the old text, as hunks get other
+        ids with each change of their file.
+        """
         self.message = ""
         self.busy = ""
         """What is being done; keys that would do something else wait for it."""
@@ -162,7 +164,12 @@ class ReviewState:
 
     def is_split(self, hunk: Hunk, key: Key) -> bool:
         """Tell whether the lines of a hunk are accepted one by one."""
-        return hunk.id in self.split or bool(self.accepted.lines_of(key, hunk))
+        return bool(self._split_at(hunk, key) or self.accepted.lines_of(key, hunk))
+
+    def _split_at(self, hunk: Hunk, key: Key) -> set[tuple[int, int]]:
+        """Return the ranges of what was split that a hunk is in."""
+        end = hunk.old_start + len(hunk.old_lines)
+        return {one for one in self._line_ranges.get(key, ()) if one[0] <= end and hunk.old_start <= one[1]}
 
     def wanted(self) -> dict[Key, tuple[Change, PickedOrAll]]:
         """Return all that is accepted."""
@@ -201,6 +208,7 @@ class ReviewState:
         if comparison.is_last:
             was = len(self.accepted.stale)
             self.accepted.move_to(tree, changed)
+            self._line_ranges = {key: ranges for key, ranges in self._line_ranges.items() if key in tree.by_key}
             self._leave_out_code(tree)
             if (more := len(self.accepted.stale) - was) > 0:
                 has, them = ("has", "it") if more == 1 else ("have", "them")
@@ -292,7 +300,7 @@ class ReviewState:
         """Take note of a commit: what is left is compared anew, and nothing before can be taken
         back here.
         """
-        self.mode, self._history, self._ours = ReviewMode.LIST, [], frozenset()
+        self.mode, self._history, self._ours, self._line_ranges = ReviewMode.LIST, [], frozenset(), {}
         self.accepted.move_to(NodeTree((), lambda _: Section.PROJECT, NO_PLACE), ())
         return self.done(message)
 

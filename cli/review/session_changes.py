@@ -117,7 +117,7 @@ def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Do
         done = DoneInView(
             effect.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number
         )
-        carried = _carried(session, reader, files) if len(files) <= _FEW else []
+        carried = _carried(session, reader, files, picks) if len(files) <= _FEW else []
         where = _path_display(session).show_path
     left = "".join(f"; not set: {', '.join(what)} of {where(path)}" for path, what in dropped.left_out.items())
     held_text = _held_text(session, old, dropped.held)
@@ -125,9 +125,9 @@ def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Do
     return f"dropped {effect.title}; u takes it back{untold}{left}{held_text}", done, carried
 
 
-def _carried(session: Session, reader: Reader, files: Iterable[FileHunks]) -> list[Carried]:
-    """Return what has become of hunks of files of which others were dropped just now: nobody else
-    could write.
+def _carried(session: Session, reader: Reader, files: Iterable[FileHunks], dropped: Picks) -> list[Carried]:
+    """Return what has become of hunks of files of which others, or lines of these, were dropped
+    just now: nobody else could write.
     """
     before = {key_of(file.change): file for file in files}
     paths = tuple(path for file in files for path in file.change.paths)
@@ -137,10 +137,37 @@ def _carried(session: Session, reader: Reader, files: Iterable[FileHunks]) -> li
         known = before.get(key_of(change))
         if known is None:
             continue
-        now = {_essence(hunk): hunk.id for hunk in hunks_of(change, session.store).hunks}
+        hunks = hunks_of(change, session.store).hunks
+        now = {_essence(hunk): hunk.id for hunk in hunks}
         ids = {hunk.id: now[_essence(hunk)] for hunk in known.hunks if _essence(hunk) in now}
-        found.append(Carried(change, ids, is_all=len(ids) == len(now)))
+        others = [hunk for hunk in hunks if hunk.id not in ids.values()]
+        lines = {hunk.id: _lines_now(hunk, gone, others) for hunk in known.hunks if (gone := dropped.get(hunk.id))}
+        count = len(ids) + len({new for places in lines.values() for new, _ in places.values()})
+        found.append(Carried(change, ids, lines, is_all=count == len(hunks)))
     return found
+
+
+def _lines_now(hunk: Hunk, gone: LineNumbers, others: Iterable[Hunk]) -> dict[int, tuple[str, int]]:
+    """Return where the lines of a hunk are of which some are gone, as :attr:`Carried.lines`;
+    ``others`` are hunks that are new.  Nothing, unless these have just its lines.
+    """
+    end = hunk.old_start + len(hunk.old_lines)
+    within = [
+        one
+        for one in others
+        if one.kind is hunk.kind and hunk.old_start <= one.old_start and one.old_start + len(one.old_lines) <= end
+    ]
+    stays = [line for line in _numbered(hunk) if line[0] not in gone]
+    found = sorted(((one.id, line) for one in within for line in _numbered(one)), key=lambda found: found[1][1])
+    if [line[1:] for line in stays] != [line[1:] for _, line in found]:
+        return {}
+    return {was[0]: (name, now[0]) for was, (name, now) in zip(stays, found, strict=True)}
+
+
+def _numbered(hunk: Hunk) -> Iterator[tuple[int, bool, bytes]]:
+    """Yield the lines of a hunk, each with its number, and whether it is one that comes."""
+    for number, line in enumerate((*hunk.old_lines, *hunk.new_lines), 1):
+        yield number, number > len(hunk.old_lines), line
 
 
 def _essence(hunk: Hunk) -> tuple[object, ...]:
@@ -199,7 +226,7 @@ def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tupl
         done = DoneInView(
             f"the edit of {name}", session.journal.form.key, before, session.timeline.present, (file.path,)
         )
-        carried = _carried(session, reader, [file])
+        carried = _carried(session, reader, [file], {})
     return f"edited {name}; u takes it back", done, carried
 
 

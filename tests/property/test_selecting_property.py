@@ -237,9 +237,16 @@ def expected(files: list[FileHunks], kept: Picks, held: tuple[HeldHunk, ...], *,
 
 
 def let_directories_come_back(files: list[FileHunks], kept: dict[str, Any]) -> None:
-    """Take out of what is kept the deletions of directories in which something is brought back."""
+    """Take out of what is kept the deletions of directories in which something is brought back, by
+    its deletion or its rename.
+    """
     gone = {file.path: file.hunks[0].id for file in files if file.change.kind is ChangeKind.DELETED}
-    for path, name in gone.items():
+    left = gone | {
+        file.change.old_path: file.hunks[0].id
+        for file in files
+        if file.change.kind is ChangeKind.RENAMED and file.change.old_path is not None
+    }
+    for path, name in left.items():
         if name not in kept:
             for above, its_name in gone.items():
                 if path.startswith(above + b"/"):
@@ -257,6 +264,18 @@ def test_what_is_dropped_is_as_in_base_and_everything_else_as_it_was(
 ) -> None:
     with work(program) as done:
         check_dropped(done, None, data)
+
+
+@given(st.just([("rename", b"d/e/a", b"n"), ("remove", b"d/e")]))
+def test_a_rename_that_is_taken_back_brings_back_the_directory_that_it_left(program: list[Operation]) -> None:
+    with work(program) as done:
+        files = listed(done)
+        picks: Picks = {file.hunks[0].id: None for file in files if file.change.kind is ChangeKind.RENAMED}
+        dropped = drop_hunks(done.driver.session, Tree(), picks, b"dropped")
+        assert not dropped.held
+        done.look()
+        assert done.facts() == expected(files, all_but(files, picks), (), is_drop=True)
+        assert [change.path for change in dropped.changes] == [b"d/e", b"d/e/a"]
 
 
 @given(programs, programs, st.data())

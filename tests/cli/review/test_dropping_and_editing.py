@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -138,3 +139,27 @@ def test_a_change_that_d_cannot_drop_names_the_command_that_does(yolofs: Program
         terminal.wait_for_screen("src/b.py stays (yolofs restore src/b.py drops it): it goes together with type src")
     yolofs("restore", "src/b.py")
     assert (view / "src/b.py").read_text() == "b = 1\n"
+
+
+def test_a_hunk_of_which_a_line_was_dropped_stays_split_and_its_other_lines_accepted(
+    yolofs: Program, view: Path
+) -> None:
+    (view / "src/new.txt").write_text("first\nsecond\nthird\nfourth\n")
+    with review(yolofs) as terminal:
+        at(terminal, "new.txt")
+        terminal.wait_for_screen("+fourth")
+        terminal.type("s ")
+        terminal.wait_for_line(r".*│x┃\+first")
+        terminal.type("jd\r")
+        terminal.wait_for_screen("dropped a line of src/new.txt", "1 accepted", gone="+second")
+        terminal.wait_for_line(r".*│x┃\+first")
+        terminal.type(">")
+        terminal.type(" ")
+        terminal.wait_for_line(r".*│x┃\+fourth")
+        assert re.search(r"│ ┃\+third", terminal.screen)
+        terminal.type("\r")
+        terminal.wait_for_screen("enter commits")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert (yolofs.project / "src/new.txt").read_text() == "first\nfourth\n"
+    assert (view / "src/new.txt").read_text() == "first\nthird\nfourth\n"

@@ -67,6 +67,22 @@ def test_lines_of_a_split_hunk_are_accepted_one_by_one(model: ReviewModel) -> No
     assert model.accepted.lines_of((RelPath(b"p/a"), False), hunk) is None
 
 
+def test_a_hunk_stays_split_when_its_file_changes_and_when_the_cursor_comes_back(model: ReviewModel) -> None:
+    one, newer = change(b"p/a"), change(b"p/a", size=2)
+    before, after = (text(name * 16, 1, (b"b\n", b"c\n"), ()) for name in "12")
+    press(model, "jj")
+    model.loaded(one, view_of(one, before))
+    press(model, "s")
+    model.compared(comparison(newer, change(b"p/x", ChangeKind.DELETED)))
+    model.loaded(newer, view_of(newer, after))
+    press(model, " ")
+    assert model.accepted.lines_of((RelPath(b"p/a"), False), after) == frozenset({1})
+    press(model, " hs ")
+    assert model.accepted.lines_of((RelPath(b"p/a"), False), after) == frozenset({1})
+    press(model, " s ")
+    assert model.accepted.lines_of((RelPath(b"p/a"), False), after) is None
+
+
 def test_a_drop_is_asked_about_and_has_a_note(model: ReviewModel) -> None:
     press(model, "d")
     assert model.mode is ReviewMode.NOTE
