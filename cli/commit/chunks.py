@@ -51,11 +51,16 @@ class Chunk:
 def _by_line(hunk: Hunk, lines: LineNumbers | None) -> list[LineNumbers]:
     """Return the lines of a hunk one by one; one that replaces another together with that."""
     count = len(hunk.old_lines)
-    if count == len(hunk.new_lines):
+    if _is_line_by_line(hunk):
         found = [frozenset({number, number + count}) for number in range(1, count + 1)]
     else:
         found = [frozenset({number}) for number in range(1, hunk.line_count + 1)]
     return [some for some in found if lines is None or some <= lines]
+
+
+def _is_line_by_line(hunk: Hunk) -> bool:
+    """Tell whether each new line takes the place of the old one beside it."""
+    return len(hunk.old_lines) == len(hunk.new_lines)
 
 
 def chunks_of(file: FileHunks, *, context: int = CONTEXT) -> list[Chunk]:
@@ -80,12 +85,12 @@ def chunks_of(file: FileHunks, *, context: int = CONTEXT) -> list[Chunk]:
 
 def picks_of_answers(chunks: Iterable[Chunk]) -> dict[str, LineNumbers | None]:
     """Return what was taken."""
-    picks: dict[str, LineNumbers | None] = {}
+    taken: dict[str, tuple[Hunk, set[int]]] = {}
     for chunk in chunks:
         for hunk, lines in chunk.parts if chunk.is_taken else ():
-            known = picks.get(hunk.id, frozenset())
-            picks[hunk.id] = None if lines is None or known is None else whole_if_all(hunk, known | lines)
-    return picks
+            everything = range(1, hunk.line_count + 1)
+            taken.setdefault(hunk.id, (hunk, set()))[1].update(everything if lines is None else lines)
+    return {name: whole_if_all(hunk, frozenset(lines)) for name, (hunk, lines) in taken.items()}
 
 
 def with_answers_carried(old: Sequence[Chunk], new: Sequence[Chunk]) -> list[Chunk]:
@@ -115,35 +120,65 @@ def _said(hunk: Hunk, lines: LineNumbers | None) -> tuple[object, ...]:
 def patch_lines(chunk: Chunk, texts: tuple[list[bytes], list[bytes]] | None, *, context: int) -> Iterator[bytes]:
     """Yield a question as lines of a patch, each with its mark and its end; ``texts`` are both
     versions in lines.
+
+    Of a hunk of which some lines are asked about, the others do not come, and do not go.
     """
-    first, last = chunk.parts[0][0], chunk.parts[-1][0]
+    first = chunk.parts[0][0]
     if not any(hunk.line_count for hunk, _ in chunk.parts):
         return
     old = texts[0] if texts is not None and first.kind is HunkKind.TEXT else []
-    old_end = last.old_start + len(last.old_lines)
-    head = min(context, first.old_start) if old else 0
-    tail = min(context, max(0, len(old) - old_end)) if old else 0
-    body = [b" " + line for line in old[first.old_start - head : first.old_start]]
-    at = first.old_start
-    for hunk, lines in chunk.parts:
-        body += [b" " + line for line in old[at : hunk.old_start]]
-        body += _marked(hunk, lines)
-        at = hunk.old_start + len(hunk.old_lines)
-    body += [b" " + line for line in old[old_end : old_end + tail]]
-    starts = first.old_start - head, first.new_start - head
+    ranges = [_old_range(hunk, lines) for hunk, lines in chunk.parts]
+    (start, _), (_, end) = ranges[0], ranges[-1]
+    head = min(context, start) if old else 0
+    tail = min(context, max(0, len(old) - end)) if old else 0
+    body = [b" " + line for line in old[start - head : start]]
+    at = start
+    for (hunk, lines), (part_start, part_end) in zip(chunk.parts, ranges, strict=True):
+        body += [b" " + line for line in old[at:part_start]]
+        body += _marked(hunk, lines, part_start, part_end)
+        at = part_end
+    body += [b" " + line for line in old[end : end + tail]]
+    starts = start - head, start - head + _moved(chunk, start - head)
     counts = (sum(line[:1] != mark for line in body) for mark in (b"+", b"-"))
     old_range, new_range = zip(starts, map(sum, zip(starts, counts, strict=True)), strict=True)
     yield head_line(Block(*old_range, *new_range))
     yield from body
 
 
-def _marked(hunk: Hunk, lines: LineNumbers | None) -> Iterator[bytes]:
-    """Yield the changed lines of a hunk; of those that are not asked about the old ones as they
-    stay.
+def _moved(chunk: Chunk, at: int) -> int:
+    """Return by how many lines a line of the old text has moved in the new one, by the hunks before
+    it.
+    """
+    first = chunk.parts[0][0]
+    here = (hunk for hunk in chunk.file.hunks if hunk is first or hunk.old_start + len(hunk.old_lines) > at)
+    last = next(hunk for hunk in here if hunk.kind is first.kind)
+    return last.new_start - last.old_start
+
+
+def _old_range(hunk: Hunk, lines: LineNumbers | None) -> tuple[int, int]:
+    """Return from which to before which line of the old text a hunk goes, or some lines of it."""
+    count = len(hunk.old_lines)
+    if lines is None:
+        return hunk.old_start, hunk.old_start + count
+    if _is_line_by_line(hunk):
+        places = [(number - 1) % count for number in lines]
+        return hunk.old_start + min(places), hunk.old_start + max(places) + 1
+    return hunk.old_start + min(min(lines) - 1, count), hunk.old_start + min(max(lines), count)
+
+
+def _marked(hunk: Hunk, lines: LineNumbers | None, start: int, end: int) -> Iterator[bytes]:
+    """Yield the changed lines of a hunk between two lines of the old text; of those that are not
+    asked about the old ones as they stay.
     """
     count = len(hunk.old_lines)
-    for number, line in enumerate(hunk.old_lines, 1):
-        yield (b"-" if lines is None or number in lines else b" ") + line
-    for number, line in enumerate(hunk.new_lines, count + 1):
-        if lines is None or number in lines:
-            yield b"+" + line
+    if lines is None:
+        yield from (b"-" + line for line in hunk.old_lines)
+        yield from (b"+" + line for line in hunk.new_lines)
+        return
+    for number in range(start - hunk.old_start + 1, end - hunk.old_start + 1):
+        yield (b"-" if number in lines else b" ") + hunk.old_lines[number - 1]
+        if _is_line_by_line(hunk) and number + count in lines:
+            yield b"+" + hunk.new_lines[number - 1]
+    for number in () if _is_line_by_line(hunk) else sorted(lines):
+        if number > count:
+            yield b"+" + hunk.new_lines[number - count - 1]

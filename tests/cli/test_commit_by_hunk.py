@@ -63,6 +63,17 @@ def test_a_hunk_is_split_into_hunks_and_these_into_lines(yolofs: Program, view: 
     assert (yolofs.project / "text").read_text() == text_with(line5="five\n", line25="25\nx\n")
 
 
+def test_a_line_of_a_split_hunk_is_shown_with_three_lines_around_it_and_beside_the_one_it_replaces(
+    yolofs: Program,
+) -> None:
+    (yolofs.project / "text").write_text(TEXT)
+    with yolofs.mounted() as view:
+        (view / "text").write_text(TEXT.replace("\n", "!\n"))
+        text = answer(yolofs, "s", "J", "/^17!$", "y", "q")
+    assert "@@ -14,7 +14,7 @@\n 14\n 15\n 16\n-17\n+17!\n 18\n 19\n 20\n(17/30)" in text
+    assert (yolofs.project / "text").read_text() == text_with(line17="17!\n")
+
+
 def test_the_question_counts_no_hunk_that_stays_staged(yolofs: Program, view: Path) -> None:
     (view / "dir/b.txt").unlink()
     (view / "dir").rmdir()
@@ -171,7 +182,7 @@ def test_hunks_of_emptied_and_deleted_files_have_the_ranges_that_git_prints(yolo
         (view / "some").write_text("1\n2\n3\n4\n")
         text = answer(yolofs, "n", "n", "s", "d", "n", code=1)
     ranges = re.findall("^@@ (.*) @@$", text, re.MULTILINE)
-    assert ranges == ["-1,30 +0,0", "-0,0 +1,2", "-1,30 +0,0", "-1,30 +1,29", "-1,3 +1,4"]
+    assert ranges == ["-1,30 +0,0", "-0,0 +1,2", "-1,30 +0,0", "-1,4 +1,3", "-1,3 +1,4"]
 
 
 def test_the_steps_of_a_commit_of_hunks_are_one_line_of_the_log_and_the_timeline(yolofs: Program, view: Path) -> None:

@@ -17,7 +17,7 @@ from yolofs.changes.changes import Change, ChangeKind
 from yolofs.changes.hunk_edit import edited, to_edit
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.changes.picks import LineNumbers, all_but, apply_picks, parse_picks, spell_pick
-from yolofs.cli.commit.chunks import chunks_of, patch_lines
+from yolofs.cli.commit.chunks import Chunk, chunks_of, patch_lines, picks_of_answers
 from yolofs.paths import RelPath
 from yolofs.text import line_diff
 
@@ -168,3 +168,35 @@ def test_git_makes_the_same_of_what_was_picked(
         patch += b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in body)
     if picks:
         assert applied_by_git(before, patch) == apply_picks(before, found, picks)
+
+
+@given(texts, texts, st.integers(0, 3), st.data())
+def test_git_makes_the_same_of_some_lines_of_a_hunk(
+    before: bytes, after: bytes, context: int, data: st.DataObject
+) -> None:
+    """The patch is what ``yolofs commit -p`` shows of a hunk that was split.
+
+    A line without an end is no part of it: it gets one where another line follows.
+    """
+    before, after = (text + b"\n" if text and not text.endswith(b"\n") else text for text in (before, after))
+    found = hunks(before, after)
+    assume(any(hunk.is_splittable for hunk in found))
+    file = FileHunks(Change(ChangeKind.MODIFIED, RelPath(b"f")), tuple(found))
+    hunk = data.draw(st.sampled_from([hunk for hunk in found if hunk.is_splittable]))
+    part = data.draw(st.sampled_from(Chunk(file, [(hunk, None)]).split()))
+    lines = line_diff.split_lines(before), line_diff.split_lines(after)
+    head, *body = patch_lines(part, lines, context=context)
+    assert sum(line[:1] == b" " for line in body) <= 2 * context
+    old, new = (sum(line[:1] != mark for line in body) for mark in (b"+", b"-"))
+    first = int(head.split(b",")[0].split()[1][1:]) - bool(old)
+    alone = line_diff.head_line(line_diff.Block(first, first + old, first, first + new))
+    before_it = [one for one in found if one is not hunk and one.old_start + len(one.old_lines) <= first]
+    moved = sum(len(one.new_lines) - len(one.old_lines) for one in before_it if one.old_start <= hunk.old_start)
+    assert head == line_diff.head_line(line_diff.Block(first, first + old, first + moved, first + moved + new))
+    patch = b"".join([b"--- a/f\n+++ b/f\n", alone, *body])
+    assert applied_by_git(before, patch) == apply_picks(before, found, picks_of_answers([taken(part)]))
+
+
+def taken(part: Chunk) -> Chunk:
+    part.is_taken = True
+    return part
