@@ -78,6 +78,8 @@ class _EndState(NamedTuple):
     rest: dict[Key, tuple[Change, PickedOrAll]]
     edited: list[tuple[FileHunks, bytes]]
     """These have a text that was not staged."""
+    modes_back: set[RelPath]
+    """Of these the tool has taken the staged mode back."""
 
 
 def review_with(reader: Reader, tool: str) -> None:
@@ -266,7 +268,7 @@ def _end_state(
     handed: Collection[_Handed], right: bytes, left: Sequence[bytes], top: RelPath, path_display: PathDisplay
 ) -> _EndState:
     """Return what was left in the directory ``right``; ``left`` are the paths of its files."""
-    end = _EndState({}, {}, [])
+    end = _EndState({}, {}, [], set())
     not_taken: list[tuple[RelPath, str]] = []
     known = {one.right for one in handed}
     for one in handed:
@@ -287,7 +289,10 @@ def _end_state(
         if picks is None and change.new is None:
             not_taken.append((change.path, ": its deletion is staged, not a text; yolofs restore brings it back"))
             continue
-        if now is not None and _has_other_mode(one):
+        if now is not None and _has_other_mode(one) and _stages_that_mode(change):
+            end.modes_back.add(change.path)
+            picks = _without_mode(one.file, picks) if picks is not None else None
+        elif now is not None and _has_other_mode(one):
             how = "not executable" if one.is_executable else "executable"
             text = f" with its new mode: the tool has made it {how}; yolofs run -- chmod does that"
             not_taken.append((change.path, text))
@@ -317,6 +322,16 @@ def _has_other_mode(one: _Handed) -> bool:
         return bool(os.lstat(one.right).st_mode & stat.S_IXUSR) is not one.is_executable
     except OSError:
         return False
+
+
+def _stages_that_mode(change: Change) -> bool:
+    """Tell whether a change makes a file of base executable, or no longer so."""
+    return change.old is not None and _is_executable(change.old) is not _is_executable(change.new)
+
+
+def _without_mode(file: FileHunks, picks: Mapping[str, LineNumbers | None]) -> dict[str, LineNumbers | None]:
+    modes = {hunk.id for hunk in file.hunks if hunk.kind is HunkKind.MODE}
+    return {name: lines for name, lines in picks.items() if name not in modes}
 
 
 def _picks(one: _Handed, now: bytes | OSError | None) -> dict[str, LineNumbers | None] | None:
@@ -373,7 +388,13 @@ def _stage_edited(reader: Reader, end: _EndState, path_display: PathDisplay) -> 
     paths = {file.path for file, _ in end.edited}
     for change in reader.compare().changes:
         if change.path in paths and change.new is not None:
-            end.selected[key_of(change)] = change, {hunk.id: None for hunk in reader.hunks(change).hunks}
+            file = reader.hunks(change)
+            picks: dict[str, LineNumbers | None] = {hunk.id: None for hunk in file.hunks}
+            if change.path in end.modes_back:
+                picks = _without_mode(file, picks)
+                end.rest[key_of(change)] = change, all_but([file], picks)
+            if picks:
+                end.selected[key_of(change)] = change, picks
     return True
 
 

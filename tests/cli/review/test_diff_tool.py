@@ -125,10 +125,10 @@ def test_files_and_modes_that_the_tool_added_are_named_as_not_taken(
     yolofs: Program, view: Path, tmp_path: Path
 ) -> None:
     (yolofs.project / "tool").write_text("#!/bin/sh\n")
+    (yolofs.project / "tool").chmod(0o755)
     (view / "tool").write_text("#!/bin/sh\ntrue\n")
-    (view / "tool").chmod(0o755)
     changes = (
-        'test -x "$2/tool" && ! test -x "$1/tool" || exit 5; chmod -x "$2/tool"',
+        'test -x "$2/tool" && test -x "$1/tool" || exit 5; chmod -x "$2/tool"',
         'echo x > "$2/other"; ln -s / "$2/leads"; rm "$2/a.txt"; ln -sf /etc/passwd "$2/new"',
     )
     said = reviewed(yolofs, script(tmp_path, "\n".join(changes)), ("[q]uit", "c"), ("commit that?", "y"))
@@ -141,6 +141,28 @@ def test_files_and_modes_that_the_tool_added_are_named_as_not_taken(
     assert (yolofs.project / "a.txt").read_text() == LINES
     assert (view / "a.txt").read_text() == STAGED
     assert (view / "new").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("edit", ["", "true by hand"])
+def test_a_mode_that_the_tool_takes_back_stays_staged_and_the_text_is_taken(
+    yolofs: Program, view: Path, tmp_path: Path, edit: str
+) -> None:
+    """So scm-diff-editor leaves a file of which the user does not select the mode."""
+    (yolofs.project / "tool").write_text("#!/bin/sh\n")
+    (view / "tool").write_text("#!/bin/sh\ntrue\n")
+    (view / "tool").chmod(0o755)
+    (yolofs.project / "mode").write_text("m\n")
+    (view / "mode").chmod(0o755)
+    changes = 'test -x "$2/tool" && ! test -x "$1/tool" || exit 5; chmod -x "$2/tool" "$2/mode"'
+    changes += f'; echo "{edit}" >> "$2/tool"' if edit else ""
+    asked = [("stage 1 edited file?", "y")] if edit else []
+    said = reviewed(yolofs, script(tmp_path, changes), *asked, ("[q]uit", "c"), ("commit that?", "y"))
+    assert "is not taken" not in said
+    assert "selected: 3 changes and a part of 1 more; not selected: 1 change and the rest of it" in said
+    assert (yolofs.project / "tool").read_text() == f"#!/bin/sh\ntrue\n{edit}" + ("\n" if edit else "")
+    assert (yolofs.project / "tool").stat().st_mode & 0o777 == 0o644
+    assert [(yolofs.project / "mode").stat().st_mode & 0o777, (view / "mode").stat().st_mode & 0o777] == [0o644, 0o755]
+    assert (view / "tool").stat().st_mode & 0o777 == 0o755
 
 
 def test_vim_takes_a_hunk_out(yolofs: Program, view: Path, tmp_path: Path) -> None:
