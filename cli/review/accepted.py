@@ -92,6 +92,11 @@ class Accepted:
             if part is None or key in self._tree.by_key:
                 self._set(key, part)
 
+    def put_back_at_once(self, before: Iterable[Before]) -> None:
+        """Restore an earlier acceptance of what another comparison is about to have again."""
+        for key, part in before:
+            self._set(key, part)
+
     def bind(self, key: Key, file: FileHunks) -> None:
         """Record the hunks of a change that was accepted before its hunks were read."""
         part = self._parts.get(key)

@@ -363,7 +363,8 @@ def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
     lines: list[Line] = [*([("bold", _fit(part, width))] for part in title), [("", " " * width)]]
     lines += [[("reverse" if number == here else "", _fit(row, width))] for number, row in shown]
     lines += [[("", " " * width)] for _ in range(room - len(shown))]
-    more = f"{len(rows) - top - len(shown)} more lines: j, k scroll" if len(rows) > top + len(shown) else ""
+    keys = "space, pageup" if page.choices else "j, k"  # j and k move the cursor, if there is one
+    more = f"{len(rows) - top - len(shown)} more lines: {keys} scroll" if len(rows) > top + len(shown) else ""
     lines.append([("ansiyellow", _fit(_message(model, width) or more, width))])
     lines.append([("bold", _fit(page.question or page.keys or "any other key goes back", width))])
     return lines

@@ -18,7 +18,6 @@ from yolofs.cli.review.effects import (
     Commit,
     Compare,
     ConflictKey,
-    DoneInView,
     Drop,
     Edit,
     EndReview,
@@ -270,9 +269,9 @@ class ReviewModel(CursorMoves):
             self.message = "there is nothing to take back"
             return None
         last = self._history[-1]
-        if isinstance(last, DoneInView):
-            self.busy = f"taking back: {last.title}"
-            return Undo(last)
+        if not isinstance(last, list):
+            self.busy = f"taking back: {last.done.title}"
+            return Undo(last.done)
         self._history.pop()
         self.accepted.put_back(last)
         return None

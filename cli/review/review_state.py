@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import Hunk
@@ -57,6 +58,13 @@ def arranged(comparison: Comparison) -> NodeTree:
     return NodeTree(comparison.changes, sections(comparison), comparison.path_display)
 
 
+class _Done(NamedTuple):
+    """Something that was done in the view, and what was accepted before of the same paths."""
+
+    done: DoneInView
+    before: list[Before]
+
+
 class ReviewState:
     """What is shown, what is accepted, and how far the user has come."""
 
@@ -106,7 +114,7 @@ class ReviewState:
         self._views: OrderedDict[Key, DiffView] = OrderedDict()
         self._unreadable: Change | None = None
         """Its lines could not be read when the cursor came to it."""
-        self._history: list[list[Before] | DoneInView] = []
+        self._history: list[list[Before] | _Done] = []
         self._dropping: Drop | None = None
 
     # ---- what there is
@@ -268,14 +276,16 @@ class ReviewState:
 
         What was accepted of files of which a part was dropped stays so, as ``carried`` has it.
         """
+        touched = set(done.paths if done is not None else ())
+        before: list[Before] = [(key, part) for key, part in self.parts().items() if key[0] in touched]
         for one in carried:
             self.accepted.carry(key_of(one.change), one)
-        gone = set(done.paths if done is not None else ()) - {one.change.path for one in carried}
+        gone = touched - {one.change.path for one in carried}
         self.accepted.put_back([(key, None) for key in list(self.accepted) if key[0] in gone])
         self._dropping = None
         self.busy, self.message = "", message
         if done is not None:
-            self._remember(done)
+            self._remember(_Done(done, before))
         self.is_comparing = self._is_old = True
         return Compare()
 
@@ -292,8 +302,12 @@ class ReviewState:
         return command
 
     def undone(self, message: str) -> ReviewEffect:
-        """Take note that the last thing done was taken back."""
-        self._history.pop()
+        """Take note that the last thing done was taken back: what was accepted before is so again,
+        unless the next comparison finds that it is something else.
+        """
+        last = self._history.pop()
+        assert isinstance(last, _Done)
+        self.accepted.put_back_at_once(last.before)
         return self.done(message)
 
     def committed(self, message: str) -> ReviewEffect:
@@ -341,7 +355,7 @@ class ReviewState:
                 self.accepted.stale.add(key)
         self._views.clear()
 
-    def _remember(self, what: list[Before] | DoneInView) -> None:
+    def _remember(self, what: list[Before] | _Done) -> None:
         self._history.append(what)
         del self._history[:-_MOST_STEPS_BACK]
 

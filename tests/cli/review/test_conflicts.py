@@ -121,6 +121,18 @@ def test_a_small_letter_settles_the_conflict_that_the_cursor_is_on(yolofs: Progr
 
 
 @pytest.mark.usefixtures("conflicts")
+def test_the_page_of_conflicts_names_keys_that_scroll_to_its_end(yolofs: Program, view: Path) -> None:
+    with review(yolofs, size=(40, 8)) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("a\r")
+        terminal.wait_for_screen("more lines: space, pageup scroll")
+        terminal.type("   ")
+        terminal.wait_for_screen("nothing else is staged", gone="more lines")
+        terminal.type("\x1b[5~" * 3)
+        terminal.wait_for_screen("base has changed, too:", "more lines: space, pageup scroll")
+
+
+@pytest.mark.usefixtures("conflicts")
 def test_a_small_letter_on_a_directory_settles_all_conflicts_in_it(yolofs: Program, view: Path) -> None:
     with review(yolofs, size=(60, 15)) as terminal:
         terminal.wait_for_screen("-precious")

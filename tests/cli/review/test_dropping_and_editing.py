@@ -163,3 +163,22 @@ def test_a_hunk_of_which_a_line_was_dropped_stays_split_and_its_other_lines_acce
         terminal.wait_for_screen("commit 1 done")
     assert (yolofs.project / "src/new.txt").read_text() == "first\nfourth\n"
     assert (view / "src/new.txt").read_text() == "first\nthird\nfourth\n"
+
+
+def test_a_drop_that_is_taken_back_leaves_accepted_what_was(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        at(terminal, "a.py")
+        terminal.wait_for_screen("+line two")
+        terminal.type("l ")
+        terminal.wait_for_line(r".*│x┃\+line two")
+        terminal.type("Jd\r")
+        terminal.wait_for_screen("dropped text of src/a.py", gone="+line twenty")
+        terminal.type("u")
+        terminal.wait_for_screen("taken back: text of src/a.py", "+line twenty", "1 accepted")
+        terminal.wait_for_line(r".*│x.\+line two")
+        terminal.type("h d\r")
+        terminal.wait_for_screen("dropped src/a.py", gone="M a.py")
+        terminal.type("u")
+        terminal.wait_for_screen("taken back: src/a.py", "M a.py", "1 accepted")
+        terminal.wait_for_line(r"x +M a.py")
+        assert "has changed since" not in terminal.text
