@@ -172,7 +172,8 @@ def test_t_takes_bases_version_and_u_takes_that_back_with_the_conflict(yolofs: P
         terminal.type("u")
         terminal.wait_for_screen("taken back: taking base's version", "3 changes", "M a.py")
         assert "line two\n" in (view / "src/a.py").read_text()
-        page_of(terminal, "a.py")
+        terminal.wait_for_screen("1 accepted")
+        terminal.type("\r")
         terminal.wait_for_screen("changed in base, too")
 
 
