@@ -322,7 +322,7 @@ class _ReviewScreen:
             self._screen.redraw()
             return
         self._model.busy = "staging what was edited"
-        await self._act(lambda: self._worker.stage(command, text), self._model.done)
+        await self._act(lambda: self._worker.stage(command, texts[1], text), self._model.done)
 
     def _in_terminal(self, work: Callable[[], T]) -> T:
         out, err = sys.__stdout__, sys.__stderr__

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from yolofs.changes.changes import Change, compare
+from yolofs.changes.changes import Change, Side, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import LineNumbers, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
@@ -43,6 +43,7 @@ from yolofs.session.session import Session
 from yolofs.session.up_to import check_up_to
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
+from yolofs.text.git_binary import read_chunks
 
 _FEW = 100
 """Up to this number of changes, their paths are passed on, so that only these are compared."""
@@ -211,16 +212,21 @@ def _thing(hunk: Hunk, lines: LineNumbers | None) -> feedback.Dropped:
 # ---- editing, taking back
 
 
-def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tuple[str, DoneInView, list[Carried]]:
-    """Stage a text in which a hunk was edited; return what :func:`drop_picked_hunks` does.
+def stage_edit(
+    reader: Reader, file: FileHunks, hunk: Hunk, was: bytes, text: bytes
+) -> tuple[str, DoneInView, list[Carried]]:
+    """Stage a text that somebody made of what ``was`` staged; return what :func:`drop_picked_hunks`
+    does.
 
     Raises:
-        StaleHunkError: the hunk has become another one meanwhile; nothing is done.
+        StaleHunkError: the hunk, or what is staged, is another one meanwhile; nothing is done.
         YolofsError, OSError: as :func:`yolofs.session.selecting.stage_text`; nothing is done.
     """
     with changing(reader.project, LoanKind.RESTORE) as (session, _):
         with _stale_by_path(session, [file]):
-            Hunks(session, _old_tree(session, reader), paths=file.change.paths).find({hunk.id: None})
+            found = Hunks(session, _old_tree(session, reader), paths=file.change.paths).find({hunk.id: None})
+            if any(_content(now.change.new, session) != was for now in found.values()):  # not every id tells
+                raise StaleHunkError("another text is staged", ids=(hunk.id,))
         before = stage_text(session, file.path, text, _EDITED)
         name = display(file.path.rpartition(b"/")[2])
         done = DoneInView(
@@ -261,6 +267,17 @@ def _restore(session: Session, done: DoneInView) -> None:
             hint=f"what was there before is generation {done.before}: yolofs restore --from {done.before} PATH",
         )
     restore(session, named_state(session, str(done.before)), done.paths, _BACK)
+
+
+def _content(side: Side | None, session: Session) -> bytes | None:
+    """Return what is in a file, None if there is none."""
+    if side is None:
+        return None
+    fd = side.open(session.store)
+    try:
+        return b"".join(read_chunks(fd, os.fstat(fd).st_size))
+    finally:
+        os.close(fd)
 
 
 # ---- committing

@@ -76,8 +76,8 @@ class _EndState(NamedTuple):
 
     selected: dict[Key, tuple[Change, PickedOrAll]]
     rest: dict[Key, tuple[Change, PickedOrAll]]
-    edited: list[tuple[FileHunks, bytes]]
-    """These have a text that was not staged."""
+    edited: list[tuple[FileHunks, bytes, bytes]]
+    """These have a text that was not staged: what was, and that text."""
     modes_back: set[RelPath]
     """Of these the tool has taken the staged mode back."""
 
@@ -297,7 +297,8 @@ def _end_state(
             text = f" with its new mode: the tool has made it {how}; yolofs run -- chmod does that"
             not_taken.append((change.path, text))
         if picks is None and now is not None:
-            end.edited.append((one.file, now))
+            assert one.staged is not None
+            end.edited.append((one.file, one.staged, now))
             continue
         if picks:
             end.selected[key_of(change)] = change, picks
@@ -379,13 +380,13 @@ def _read(path_display: bytes) -> bytes | OSError | None:
 
 def _stage_edited(reader: Reader, end: _EndState, path_display: PathDisplay) -> bool:
     """Stage what was written in the tool, after asking; it is selected then."""
-    for file, _ in end.edited[:_NAMED]:
+    for file, *_ in end.edited[:_NAMED]:
         say(f"  {path_display.show_path(file.path)}: has a text that was not staged")
     if not ask(f"stage {len(end.edited)} edited file{'s' if len(end.edited) > 1 else ''}?"):
         return False
-    for file, text in end.edited:
-        stage_edit(reader, file, file.hunks[0], text)
-    paths = {file.path for file, _ in end.edited}
+    for file, was, text in end.edited:
+        stage_edit(reader, file, file.hunks[0], was, text)
+    paths = {file.path for file, *_ in end.edited}
     for change in reader.compare().changes:
         if change.path in paths and change.new is not None:
             file = reader.hunks(change)

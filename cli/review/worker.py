@@ -127,8 +127,8 @@ class Worker:
         text = edit_in_editor(effect.hunk, texts, self._reader.directory)
         return None if text == texts[1] else text
 
-    def stage(self, effect: Edit, text: bytes) -> tuple[str, DoneInView, list[Carried]]:
-        """Stage a text in which a hunk was edited."""
+    def stage(self, effect: Edit, was: bytes, text: bytes) -> tuple[str, DoneInView, list[Carried]]:
+        """Stage a text in which a hunk was edited; ``was`` is what it was before."""
         from yolofs.cli.review.session_changes import stage_edit
 
-        return stage_edit(self._reader, effect.file, effect.hunk, text)
+        return stage_edit(self._reader, effect.file, effect.hunk, was, text)

@@ -282,6 +282,22 @@ def test_a_rename_that_the_tool_removes_is_not_taken_for_another_file_at_its_old
     assert "there is not taken: to delete it was not staged" in said
 
 
+@pytest.mark.parametrize("name", ["a.txt", "there", "mode"])
+def test_a_text_written_in_the_tool_does_not_replace_what_the_agent_has_written_meanwhile(
+    yolofs: Program, view: Path, renamed: None, tmp_path: Path, name: str
+) -> None:
+    (yolofs.project / "mode").write_text("m\n")
+    (view / "mode").chmod(0o700)
+    tool = script(tmp_path, f'echo by hand >> "$2/{name}"; echo agent >> {view}/{name}')
+    with Terminal(yolofs.project, ["review", "--tool", tool]) as terminal:
+        terminal.wait_for("stage 1 edited file?")
+        terminal.type("y\n")
+        assert terminal.wait() == 20, terminal.text
+        assert f"{name} has changed since it was looked at" in terminal.text
+    assert (view / name).read_text().endswith("\nagent\n")
+    assert "by hand" not in (view / name).read_text()
+
+
 def test_backups_that_a_tool_keeps_are_not_worth_a_word(yolofs: Program, view: Path, tmp_path: Path) -> None:
     """They are left out in silence: kdiff3 keeps .orig, emacs ~, vim a swap file."""
     (view / ".dot").write_text("dot\n")
