@@ -47,10 +47,15 @@ def command(words: tuple[str, ...], scratch: bool, shows_hidden: bool, tool: str
 
     project, range_text, typed = find_project(), ALL, tuple(paths_given())
     if words:
+        from yolofs.journal.timeline import BASE
         from yolofs.session.session import Session, SessionAccess  # most reviews are of everything, and start faster so
 
         with Session.open(project, SessionAccess.READ) as session:
             range_text, typed = range_and_paths(session, words, typed)
+            old, new = session.timeline.parse_range(range_text)
+        # As numbers: "-" and a name mean another generation after a travel or a snapshot.
+        if (old, new) != (BASE, None):
+            range_text = f"{old}..{'' if new is None else new}"
     reader = Reader(project, ReviewSubject(range_text, typed, scratch, shows_hidden))
     try:
         if tool is not None:
