@@ -36,7 +36,7 @@ from yolofs.cli.show.listing import PathDisplay, is_marked
 from yolofs.cli.terminal.at_terminal import run_at_terminal
 from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.hostcode.code_files import patterns_anywhere
-from yolofs.paths import ROOT, RelPath, display, join
+from yolofs.paths import ROOT, Generation, RelPath, display, join
 from yolofs.system.plain_files import open_plain
 from yolofs.system.processes import ending_text
 from yolofs.system.work_directories import work_directory
@@ -379,13 +379,26 @@ def _read(path_display: bytes) -> bytes | OSError | None:
 
 
 def _stage_edited(reader: Reader, end: _EndState, path_display: PathDisplay) -> bool:
-    """Stage what was written in the tool, after asking; it is selected then."""
+    """Stage what was written in the tool, after asking; it is selected then.
+
+    Raises:
+        StaleHunkError: something has changed meanwhile; what was staged until then is said.
+    """
     for file, *_ in end.edited[:_NAMED]:
         say(f"  {path_display.show_path(file.path)}: has a text that was not staged")
     if not ask(f"stage {len(end.edited)} edited file{'s' if len(end.edited) > 1 else ''}?"):
         return False
+    staged: list[str] = []
+    before: Generation | None = None
     for file, was, text in end.edited:
-        stage_edit(reader, file, file.hunks[0], was, text)
+        try:
+            _, done, _ = stage_edit(reader, file, file.hunks[0], was, text)
+        except (YolofsError, OSError):
+            if staged:
+                say(f"staged before that: {', '.join(staged[:_NAMED])}; to undo it: yolofs travel {before}")
+            raise
+        staged.append(path_display.show_path(file.path))
+        before = before if before is not None else done.before
     paths = {file.path for file, *_ in end.edited}
     for change in reader.compare().changes:
         if change.path in paths and change.new is not None:

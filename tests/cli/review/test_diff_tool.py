@@ -5,6 +5,7 @@ selection.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -296,6 +297,19 @@ def test_a_text_written_in_the_tool_does_not_replace_what_the_agent_has_written_
         assert f"{name} has changed since it was looked at" in terminal.text
     assert (view / name).read_text().endswith("\nagent\n")
     assert "by hand" not in (view / name).read_text()
+
+
+def test_what_was_staged_before_a_text_that_cannot_be_is_said(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    tool = script(tmp_path, f'echo by hand | tee -a "$2/a.txt" >> "$2/new"; echo agent >> {view}/new')
+    with Terminal(yolofs.project, ["review", "--tool", tool]) as terminal:
+        terminal.wait_for("stage 2 edited files?")
+        terminal.type("y\n")
+        assert terminal.wait() == 20, terminal.text
+        (number,) = re.findall(r"staged before that: a.txt; to undo it: yolofs travel (\d+)", terminal.text)
+        assert "new has changed since it was looked at" in terminal.text
+    assert (view / "a.txt").read_text() == f"{STAGED}by hand\n"
+    yolofs("travel", number)
+    assert (view / "a.txt").read_text() == STAGED
 
 
 def test_backups_that_a_tool_keeps_are_not_worth_a_word(yolofs: Program, view: Path, tmp_path: Path) -> None:
