@@ -18,12 +18,13 @@ from yolofs.journal.timeline import BASE
 from yolofs.paths import display
 from yolofs.session import run_tmp
 from yolofs.session.commit import abort
+from yolofs.session.session import Session
 from yolofs.system.disk_usage import size_at_least_text
 
 
 def drop_staged(project: bytes, *, yes: bool, unfolds: bool) -> None:
     """Drop everything that is staged, and empty what runs have as ``/tmp``; without ``yes`` ask
-    first.
+    first, if there is anything.
 
     Raises:
         UsageError: there is nobody to ask.
@@ -32,11 +33,23 @@ def drop_staged(project: bytes, *, yes: bool, unfolds: bool) -> None:
     if not yes and not _show_and_ask(project, unfolds=unfolds):
         raise click.exceptions.Exit(1)
     with changing(project, LoanKind.ABORT, needs_settings=False) as (session, is_mounted):
+        was_nothing = _is_nothing(session)
         abort(session)
         if not is_mounted:
             session.collect()
     _empty_tmp(session_directory(project))
-    say("all that was staged is dropped")
+    say("nothing was staged" if was_nothing else "all that was staged is dropped")
+
+
+def _is_nothing(session: Session) -> bool:
+    """Tell whether nothing is there to drop: no record, and nothing in what runs have as /tmp."""
+    if session.journal.segment_counts() != [0]:
+        return False
+    try:
+        tmp = run_tmp.size(session.directory)
+    except OSError:  # what cannot be looked at is emptied, or told, afterwards
+        return False
+    return not (tmp.size_bytes or tmp.is_more)
 
 
 def _empty_tmp(directory: bytes) -> None:
@@ -50,12 +63,14 @@ def _empty_tmp(directory: bytes) -> None:
 
 
 def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
-    """Show what is staged and ask whether to drop it.
+    """Show what is staged and ask whether to drop it; nothing needs no answer.
 
     Raises:
         UsageError: there is nobody to ask.
     """
     with reading(project) as session:
+        if _is_nothing(session):
+            return True
         with progress("comparing") as update:
             changes = session.compare(BASE, progress=update)
         shown = without_scratch(changes, session.regions)

@@ -324,16 +324,20 @@ def say_stays(session: Session, shown: CommitPreview) -> None:
     alike: dict[str, set[RelPath]] = {}
     for one in shown.held_back:
         if one.unnamed:
-            alike.setdefault(one.reason, set()).update(one.paths)
+            alike.setdefault(one.why, set()).update(one.paths)
     if alike:
         say("what the host would run or trust, which stays unless it is named (or --trusted):")
     for reason, paths in alike.items():  # how to name them is said at the end
         why = reason if len(paths) == 1 else reason.replace("it has", "they have", 1)
         say(f"  {named_paths(sorted(paths), session.base.root)}: {why}")
+
+    def show(path: RelPath) -> str:
+        return display(session.base.path(path))
+
     others_held_back = [one for one in shown.held_back if not one.unnamed]
     for line in first_lines(
         others_held_back,
-        lambda one: f"{named_paths(one.paths, session.base.root)}: {one.reason}{_hint(session, one)}",
+        lambda one: f"{named_paths(one.paths, session.base.root)}: {one.reason(show)}{_hint(session, one)}",
         "that cannot go alone: yolofs status --scratch",
     ):
         say(f"  {line}")
@@ -414,7 +418,7 @@ def emit_document(
             "held": [
                 {
                     "paths": [text_fields("path", absolute(root, path)) for path in one.paths],
-                    "reason": one.reason,
+                    "reason": one.reason(lambda path: display(absolute(root, path))),
                     "has_to_be_named": bool(one.unnamed),
                 }
                 for one in shown.held_back

@@ -61,10 +61,14 @@ def _say_held_back(number: int, held_back: Sequence[HeldBack], root: bytes) -> N
     undoes all of it.
     """
 
+    def show(path: RelPath) -> str:
+        return display(absolute(root, path))
+
     def text(one: HeldBack) -> str:
         names = sorted({*one.paths, *one.needs})
         together = [in_shell(absolute(root, path)) for path in names] if len(names) <= MOST_LINES else []
-        return f"stays: {named_paths(one.paths, root)}: {one.reason}; yolofs undo {' '.join([str(number), *together])}"
+        command = " ".join(("yolofs undo", str(number), *together))
+        return f"stays: {named_paths(one.paths, root)}: {one.reason(show)}; {command}"
 
     for line in first_lines(held_back, text, "that go only together with others"):
         say(line)
@@ -101,7 +105,7 @@ def document_of(result: UndoResult, root: bytes) -> dict[str, Any]:
         "held": [
             {
                 "paths": [text_fields("path", absolute(root, path)) for path in held_back.paths],
-                "reason": held_back.reason,
+                "reason": held_back.reason(lambda path: display(absolute(root, path))),
             }
             for held_back in result.held_back
         ],

@@ -360,7 +360,7 @@ def _page(
     show = path_display.show_path
     lines += [f"stays as it is: {one.hunk.kind.value} {show(one.hunk.path)}: {one.reason(show)}" for one in held]
     for back in shown.held_back:
-        lines.append(f"stays staged: {', '.join(map(show, back.paths[:4]))}: {back.reason}")
+        lines.append(f"stays staged: {', '.join(map(show, back.paths[:4]))}: {back.reason(show)}")
     if told is None and prepared.ours:
         lines.append("what is staged replaces what base has there; base's version is kept with the commit")
     lines.append(stays_text(shown) if shown.stays_told else "nothing else is staged")

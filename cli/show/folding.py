@@ -2,11 +2,11 @@
 can be seen.
 
 A new or deleted directory is one line with a count, also where something else was or is in its
-place.  In the project, so are the insides of each ``.git``, what git ignores, compiled Python code,
-and changes of times alone, these outside of the project, too.  Never folded away are: what the host
-would run or trust, a deletion of what git tracks (except for what lies in a deleted directory,
-which is shown itself), anything else outside the project, and what the caller keeps, such as
-conflicts.
+place.  In the project, so are the insides of each ``.git`` and of each bare repository that base
+has, what git ignores, compiled Python code, and changes of times alone, these outside of the
+project, too.  Never folded away are: what the host would run or trust, a deletion of what git
+tracks (except for what lies in a deleted directory, which is shown itself), anything else outside
+the project, and what the caller keeps, such as conflicts.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 _DOT_GIT = b".git"
 _MODULES = b"modules"
 """In a ``.git``, the directory that has one such directory for each submodule."""
-_IN_MODULE = frozenset(
+_IN_REPOSITORY = frozenset(
     {
         *(b"HEAD", b"ORIG_HEAD", b"FETCH_HEAD", b"COMMIT_EDITMSG", b"index", b"packed-refs", b"config", b"description"),
         *(b"branches", b"hooks", b"info", b"logs", b"objects", b"refs", b"modules", b"worktrees"),
     }
 )
-"""What tells the directory of a submodule from one above it: its name may have slashes."""
+"""What lies in a repository.  It tells the directory of a submodule from one above it, as the name
+of a submodule may have slashes.
+"""
 _CACHE = b"__pycache__"
 _COMPILED = (b".pyc", b".pyo")
 _COME_OR_GO = frozenset({ChangeKind.ADDED, ChangeKind.DELETED, ChangeKind.TYPE})
@@ -82,7 +84,7 @@ class Group(msgspec.Struct, frozen=True):
     sort: Sort
     lines: list[ChangeLine]
     top: RelPath | None = None
-    """Of ``.git`` its path."""
+    """Of a repository its path: that of a ``.git``, or of a bare one."""
 
     @property
     def changes(self) -> list[Change]:
@@ -120,7 +122,7 @@ def fold(
             times.append(line)
             continue
         may_fold = in_project(line.change) and not is_kept(line.change)
-        top = _dot_git_of(line.change) if may_fold else None
+        top = _repository_of(line.change, repositories) if may_fold else None
         if top is None:
             rest.append((line, may_fold))
         else:
@@ -205,11 +207,28 @@ def _dot_git_of(change: Change) -> RelPath | None:
     return tops.pop() if len(tops) == 1 else None
 
 
+def _repository_of(change: Change, repositories: Repositories | None) -> RelPath | None:
+    """Return the repository that a change lies in, with both its paths: a ``.git``, or a bare one
+    that base has; None if there is none.
+    """
+    top = _dot_git_of(change)
+    if top is not None or repositories is None:
+        return top
+    tops = {_bare_above(path, repositories) for path in change.paths}
+    return tops.pop() if len(tops) == 1 else None
+
+
+def _bare_above(path: RelPath, repositories: Repositories) -> RelPath | None:
+    names = path.split(b"/")
+    above = (b"/".join(names[:at]) for at in range(1, len(names)) if names[at] in _IN_REPOSITORY)
+    return next((RelPath(top) for top in above if repositories.is_bare(RelPath(top))), None)
+
+
 def _dot_git_above(path: bytes) -> RelPath | None:
     names = path.split(b"/")
     at = names.index(_DOT_GIT) if _DOT_GIT in names[:-1] else -1
     while at >= 0 and names[at + 1] == _MODULES:
-        inside = next((index for index in range(at + 3, len(names)) if names[index] in _IN_MODULE), None)
+        inside = next((index for index in range(at + 3, len(names)) if names[index] in _IN_REPOSITORY), None)
         if inside is None:
             break
         at = inside - 1
@@ -283,9 +302,9 @@ def _is_compiled(change: Change) -> bool:
 
 
 def shown_top(top: RelPath, project: RelPath | None) -> str:
-    """Return whose ``.git`` it is, for the beginning of a line: nothing for the project's own."""
+    """Return whose repository it is, for the beginning of a line: nothing for the project's own."""
     names = top.split(b"/")
-    at = names.index(_DOT_GIT)
+    at = names.index(_DOT_GIT) if _DOT_GIT in names else len(names)
     holder, submodule = b"/".join(names[:at]), b"/".join(names[at + 2 :])
     within = holder[len(project) :].lstrip(b"/") if project is not None else holder
     return (f" in {display(within)}" if within else "") + (f", submodule {display(submodule)}" if submodule else "")

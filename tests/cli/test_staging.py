@@ -280,6 +280,12 @@ def test_abort_drops_everything_and_base_stays(staged: Program) -> None:
         assert list((staged.session / "files").rglob("*/*")) == []
 
 
+def test_abort_of_nothing_says_so_and_asks_nobody(staged: Program) -> None:
+    staged("abort", "--yes")
+    assert staged("abort", "--yes").err == "nothing was staged\n"
+    assert staged("abort").err == "nothing was staged\n"
+
+
 def test_the_log_has_a_line_for_each_record(staged: Program) -> None:
     staged("snapshot", "first one")
     lines = [line.split("  ", 1)[1] for line in staged("log", "-v").out.splitlines()]

@@ -285,6 +285,27 @@ def test_worktrees_and_submodules_are_told_by_their_names(repository: Program, t
     assert "worktrees/new/commondir" in repository("status").out
 
 
+def test_a_bare_repository_is_one_line_too(repository: Program) -> None:
+    """Also one beside its work trees, as the project's own may be."""
+    project = repository.project
+    git(project, "clone", "-q", "--bare", ".", "pub.git")
+    git(project, "clone", "-q", "--bare", ".", "apart/.bare")
+    (project / "apart/.git").write_text("gitdir: ./.bare\n")
+    git(project / "apart", "worktree", "add", "-q", "-b", "side", "side")
+    script = """set -e
+        echo 'one = 2' > src/one.py; git commit -q -a -m second; git push -q ./pub.git main
+        cd apart/side; echo 2 > src/two.py; git commit -q -a -m other
+    """
+    lines = repository("run", "sh", "-c", script).err.splitlines()
+    assert [line.partition("  (")[0] for line in lines if line.startswith("  ")] == [
+        "  M  apart/side/src/two.py",
+        "  M  src/one.py",
+        "  -  git: 1 commit on main, index",
+        "  -  git in apart/.bare: 1 commit on side, index of worktree side",
+        "  -  git in pub.git: 1 commit on main",
+    ]
+
+
 def test_a_rewritten_branch_and_removed_objects_are_told(repository: Program) -> None:
     script = "git commit -q --amend -m other; rm -f .git/objects/$(git rev-parse HEAD@{1} | sed 's,^..,&/,')"
     repository("run", "sh", "-c", script)

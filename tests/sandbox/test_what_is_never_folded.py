@@ -171,3 +171,34 @@ def test_a_deleted_repository_has_its_line_though_git_ignores_it(repository: Pro
     out = repository("status").out
     assert f"\nD  build/  (and {count} in it)\n" in out
     assert "\n-  " not in out
+
+
+def test_what_an_agent_makes_look_like_a_bare_repository_is_not_folded(repository: Program) -> None:
+    (repository.project / "data/objects").mkdir(parents=True)
+    (repository.project / "data/objects/one").write_text("1")
+    script = "cd data; mkdir refs; echo 'ref: refs/heads/main' > HEAD; echo 2 > objects/one"
+    repository("run", "sh", "-c", script)
+    out = repository("status").out
+    for line in ("A  data/HEAD", "M  data/objects/one", "A  data/refs/"):
+        assert f"\n{line}" in out
+
+
+def test_a_bare_repository_that_git_tracks_as_files_is_not_folded(repository: Program) -> None:
+    """A fixture of tests, say: what was deleted of it has to be seen."""
+    git(repository.project, "clone", "-q", "--bare", ".", "fixture.git")
+    git(repository.project, "add", "fixture.git")
+    repository("run", "sh", "-c", "cd fixture.git; rm packed-refs; echo > description")
+    out = repository("status").out
+    assert "\nD  fixture.git/packed-refs\n" in out
+    assert "\nM  fixture.git/description\n" in out
+
+
+def test_beside_what_a_bare_repository_has_other_files_have_their_lines(repository: Program) -> None:
+    git(repository.project, "clone", "-q", "--bare", ".", "pub.git")
+    (repository.project / "pub.git/notes").write_text("mine")
+    hook = "echo '#!/bin/sh' > hooks/post-update; chmod 755 hooks/post-update"
+    repository("run", "sh", "-c", f"cd pub.git; rm notes; echo '*' > info/exclude; {hook}")
+    out = repository("status").out
+    assert "\nD  pub.git/notes\n" in out
+    assert "\nA  pub.git/hooks/post-update  [" in out
+    assert "\n-  git in pub.git: info/exclude  (" in out

@@ -24,10 +24,12 @@ from yolofs.store.base import Base
 from yolofs.system.host_programs import find_program
 from yolofs.system.plain_files import read_plain
 from yolofs.system.work_directories import work_directory
+from yolofs.text.git_commits import parse_ref
 
 _TIMEOUT_S = 10.0
 """How long git may take, for all repositories together."""
 _MOST_IGNORE_BYTES = 1 << 20
+_MOST_HEAD_BYTES = 1 << 12
 _MOST_COPIED_BYTES = 16 << 20
 """How much the ignore files of one repository may have: links to one may lie in thousands of
 directories.
@@ -77,6 +79,7 @@ class Repositories:
         self._tops: dict[RelPath, RelPath | None] = {}
         """Of each directory the work tree that it lies in."""
         self._tracked: dict[RelPath, Tracked] = {}
+        self._bare: dict[RelPath, bool] = {}
 
     def top(self, directory: RelPath) -> RelPath | None:
         """Return the work tree that a directory lies in, None if it lies in none."""
@@ -105,6 +108,12 @@ class Repositories:
         if top not in self._tracked:
             self._tracked[top] = Tracked(_read_index(self._git_directory(top)))
         return self._tracked[top].has(_within(path, top))
+
+    def is_bare(self, directory: RelPath) -> bool:
+        """Tell whether a directory is a repository by itself that no other one tracks files of."""
+        if directory not in self._bare:
+            self._bare[directory] = _is_repository(self._base.path(directory)) and not self.is_tracked(directory)
+        return self._bare[directory]
 
     def ignored(self, asked: Iterable[CheckedPath]) -> set[RelPath]:
         """Return those of some paths that git ignores: they fit its patterns, and are not tracked.
@@ -195,6 +204,17 @@ def _mode_of(path: bytes) -> int:
         return os.lstat(path).st_mode
     except OSError:
         return 0
+
+
+def _is_repository(path: bytes) -> bool:
+    """Tell whether git would take a directory for a repository, whatever its name is."""
+    try:
+        head = read_plain(os.path.join(path, b"HEAD"), _MOST_HEAD_BYTES)
+    except OSError:
+        return False
+    return parse_ref(head) is not None and all(
+        stat.S_ISDIR(_mode_of(os.path.join(path, name))) for name in (b"objects", b"refs")
+    )
 
 
 def _read_index(git: bytes) -> list[bytes] | None:

@@ -4,14 +4,14 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
 
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import DirectoryKey, Unit, Units, directory_of, natural_path, source_of
-from yolofs.paths import RelPath, display, join, split
+from yolofs.paths import RelPath, join, split
 from yolofs.state.link_names import find_names, find_names_at
 from yolofs.state.tree import Entry, Staged
 from yolofs.store.base import Base
@@ -22,11 +22,18 @@ class HeldBack(msgspec.Struct, frozen=True):
 
     paths: tuple[RelPath, ...]
     """All that they would change, sorted."""
-    reason: str
+    why: str
+    """In words why they stay; ``{}`` in it stands for the path ``beside``."""
+    beside: RelPath | None = None
+    """The path that they stay because of, if one is the reason."""
     needs: tuple[RelPath, ...] = ()
     """Paths that have to be selected, too, for them to go."""
     unnamed: tuple[RelPath, ...] = ()
     """Those of the paths that have to be named for them to go."""
+
+    def reason(self, show: Callable[[RelPath], str]) -> str:
+        """Return in words, to follow a colon, why they stay; ``show`` spells a path."""
+        return self.why.replace("{}", show(self.beside)) if self.beside is not None else self.why
 
 
 class Layout:
@@ -126,12 +133,19 @@ class Choice:
         reasons = dict.fromkeys(self._selection.unnamed[path] for path in unnamed)
         self._why[unit] = HeldBack(tuple(sorted({*unit.paths, *unnamed})), ", ".join(reasons), unnamed=tuple(unnamed))
 
-    def _hold(self, unit: Unit, reason: str, needs: Iterable[RelPath] = (), names: Iterable[RelPath] = ()) -> None:
+    def _hold(
+        self,
+        unit: Unit,
+        why: str,
+        beside: RelPath | None = None,
+        needs: Iterable[RelPath] = (),
+        names: Iterable[RelPath] = (),
+    ) -> None:
         """Let a unit stay; ``needs`` has to be selected for it to go, and ``names`` are others that
         it would change.
         """
         self.taken.discard(unit)
-        self._why[unit] = HeldBack(tuple(sorted({*unit.paths, *names})), reason, tuple(sorted(set(needs))))
+        self._why[unit] = HeldBack(tuple(sorted({*unit.paths, *names})), why, beside, tuple(sorted(set(needs))))
 
     # ---- what can be told of each unit by itself
 
@@ -170,12 +184,12 @@ class Choice:
             by_link = self._asked_by_link(unit)
             if any(map(self._selection.has, unit.paths)):
                 needs = {other, *self._other_names(unit)}
-                self._hold(unit, f"it goes together with {self._show(other)}", needs, by_link)
+                self._hold(unit, "it goes together with {}", other, needs, by_link)
             elif by_link:
                 needs = {*unit.paths, *self._other_names(unit)}
-                self._hold(unit, f"{self._show(other)} is the same file (hard link)", needs, by_link)
+                self._hold(unit, "{} is the same file (hard link)", other, needs, by_link)
             elif self._is_asked_within(unit):
-                self._hold(unit, f"{'it' if unit.removed else 'its rename'} goes only as a whole", [other])
+                self._hold(unit, f"{'it' if unit.removed else 'its rename'} goes only as a whole", needs=[other])
             return
         if unnamed := [path for path in unit.paths if path in self._selection.unnamed]:
             self._hold_unnamed(unit, unnamed)
@@ -183,7 +197,7 @@ class Choice:
         for directory in unit.removed:
             inside = self._selection.left_out_below(directory) or self._excluded_below(directory)
             if inside is not None:
-                self._hold(unit, f"{self._show(inside)} would go with it", [inside])
+                self._hold(unit, "{} would go with it", inside, [inside])
                 return
         for staged in (*unit.linked, *unit.nameless):
             if not self._check_links(unit, staged):
@@ -245,8 +259,8 @@ class Choice:
         if other is not None and not self._is_worth_a_word(unit):
             self.taken.discard(unit)
         elif other is not None:
-            reason = f"{self._show(other)} is the same file (hard link)"
-            self._hold(unit, reason, self._other_names(unit), self._asked_by_link(unit))
+            why = "{} is the same file (hard link)"
+            self._hold(unit, why, other, self._other_names(unit), self._asked_by_link(unit))
         elif not are_all:
             self._hold(unit, "base has more names for the same file (hard links), which were not found")
         return other is None and are_all
@@ -281,7 +295,7 @@ class Choice:
                 above = self._units.of[directory]
                 if above not in self.taken and not self._take_along(above):
                     needs = self._units.slots[directory]
-                    self._hold(unit, f"its directory {self._show(needs)} stays", [needs])
+                    self._hold(unit, "its directory {} stays", needs, [needs])
                     break
         needed = {self._units.of[above] for unit in self._asked & self.taken for above in self._needed_by(unit)}
         self.taken &= self._asked | needed
@@ -301,7 +315,7 @@ class Choice:
                 elif not entry.is_tombstone and place in self._selection.unnamed:
                     self._hold_unnamed(unit, [place])
                 elif not (entry.is_tombstone or self._selection.has(place) or self._is_in_its_place(entry, place)):
-                    self._hold(unit, f"its directory is still {self._show(split(place)[0])} in base", [place])
+                    self._hold(unit, "its directory is still {} in base", split(place)[0], [place])
                 else:
                     continue
                 break
@@ -338,9 +352,6 @@ class Choice:
     def _needed_by(self, unit: Unit) -> Iterator[Entry]:
         for entry in unit.slots:
             yield from self._born_above(entry)
-
-    def _show(self, rel: bytes) -> str:
-        return display(self._base.path(RelPath(rel)))
 
 
 def _first_path(unit: Unit) -> bytes:
