@@ -6,8 +6,10 @@ import click
 
 from yolofs.audit.runs import find_run
 from yolofs.cli.completion.completing import runs
+from yolofs.cli.history.chapter_span import ChapterSpan
 from yolofs.cli.history.earlier_history import chapters_told
-from yolofs.cli.history.history_items import ChapterSpan, LeftOut, WantedHistory
+from yolofs.cli.history.earlier_names import EarlierNames
+from yolofs.cli.history.history_items import LeftOut, WantedHistory
 from yolofs.cli.history.history_lines import documents, emit_all, emit_short
 from yolofs.cli.history.missing_paths import check_somewhere
 from yolofs.cli.history.ranges import ALL, PathsCommand, paths_given, range_and_paths, ranges_and_paths
@@ -31,9 +33,10 @@ def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: 
 
     It prints a line for each, oldest first; on a terminal it cuts long commands. With -v,
     --scratch, --run or PATH it also prints each record, ask, refusal and change of a rule; it
-    counts equal refusals. RANGE is as for `yolofs diff`, but means the time between two
-    generations. A branch that a travel has left is marked as dead. Without --scratch, log leaves
-    out records about scratch directories unless PATH names them.
+    counts equal refusals. A PATH also stands for what it was called before renames. RANGE is as for
+    `yolofs diff`, but means the time between two generations. A branch that a travel has left is
+    marked as dead. Without --scratch, log leaves out records about scratch directories unless PATH
+    names them.
 
     Without RANGE it begins with what happened before the commits that are kept (see the setting
     keep_commits), dimmed. Before each commit generations have numbers of their own. You can look at
@@ -49,7 +52,7 @@ def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: 
             spans = [*(ChapterSpan(chapter, start, None) for chapter in found[:-1]), *spans]
         paths = relative_paths(session, typed)
         check_somewhere(session, paths, typed)
-        wanted = WantedHistory(session, paths, run)
+        wanted = WantedHistory(session, paths, EarlierNames(spans, paths, session.base.root), run)
         left_out = LeftOut(session.regions if not (scratch or wanted.paths) else None)
         if as_json:
             emit_json_list("records", documents(spans, wanted, left_out))

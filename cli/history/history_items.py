@@ -9,27 +9,15 @@ from typing import NamedTuple, assert_never
 
 from yolofs.audit.audit import AskNote, JournalEnd, Note, RefusalNote, RuleChange, RunEnd, RunStart, records_before
 from yolofs.audit.runs import runs_in
+from yolofs.cli.history.chapter_span import ChapterSpan
+from yolofs.cli.history.earlier_names import EarlierNames
 from yolofs.cli.history.visible_records import is_about, may_show, paths_of_record
 from yolofs.cli.options import options
 from yolofs.cli.show.audit_lines import comes_before, notes_between
 from yolofs.cli.show.record_lines import RecordEntry
-from yolofs.paths import Generation, RelPath
-from yolofs.session.history import Chapter
+from yolofs.paths import RelPath
 from yolofs.session.session import Session
 from yolofs.state.regions import Region, Regions
-
-
-class ChapterSpan(NamedTuple):
-    """What of a chapter is wanted."""
-
-    chapter: Chapter
-    start: Generation
-    end: Generation | None
-
-    @property
-    def last(self) -> int:
-        """The last segment of it."""
-        return self.end if self.end is not None else self.chapter.timeline.present + 1
 
 
 class WantedHistory(NamedTuple):
@@ -37,14 +25,17 @@ class WantedHistory(NamedTuple):
 
     session: Session
     paths: Sequence[RelPath]
+    names: EarlierNames
+    """Of these paths."""
     run: int | None
 
 
 def items_of(span: ChapterSpan, wanted: WantedHistory, left_out: LeftOut) -> Iterator[RecordEntry | Note]:
     """Yield the records and notes of a chapter that are wanted, in their order."""
-    root, paths, run = wanted.session.base.root, wanted.paths, wanted.run
-    entries = _entries(span, paths)
-    notes = notes_between(span.chapter, span.start, span.end, [wanted.session.base.path(path) for path in paths])
+    root, run = wanted.session.base.root, wanted.run
+    entries = _entries(span, wanted)
+    paths = [wanted.session.base.path(path) for path in wanted.names.ever(span)]
+    notes = notes_between(span.chapter, span.start, span.end, paths)
     if options().guard is not None:
         entries = (entry for entry in entries if may_show(entry.record, root))
         notes = iter(())  # which are about what others may have wanted
@@ -113,34 +104,27 @@ def _records(note: Note) -> int:
     return records_before(note) or 0
 
 
-def _entries(span: ChapterSpan, paths: Sequence[RelPath]) -> Iterator[RecordEntry]:
-    """Yield the records of a span, or only those that touch ``paths``, without markers then."""
-    live = _live(span)
-    counts = span.chapter.journal.segment_counts()
-    at = sum(counts[: span.start]) + span.start
+def _entries(span: ChapterSpan, wanted: WantedHistory) -> Iterator[RecordEntry]:
+    """Yield the records of a span, or only those that touch the wanted paths, without markers
+    then.
+    """
+    live = span.live
     markers = {entry.generation: entry for entry in markers_of(span)}
     for segment in range(span.start + 1, span.last + 1):
-        for number, record in enumerate(span.chapter.journal.read_segment(segment), at):
-            if not paths or any(is_about(record, path) for path in paths):
+        for number, record in span.records(segment):
+            if not wanted.paths or any(is_about(record, path) for path in wanted.names.at(span, number)):
                 yield RecordEntry(segment, segment in live, record, number)
-        at += counts[segment - 1] + 1
-        if segment in markers and not paths:
+        if segment in markers and not wanted.paths:
             yield markers[segment]
 
 
 def markers_of(span: ChapterSpan) -> Iterator[RecordEntry]:
     """Yield the markers of a span; no record is read."""
     timeline, journal = span.chapter.timeline, span.chapter.journal
-    live = _live(span)
+    live = span.live
     counts = journal.segment_counts()
-    at = sum(counts[: span.start]) + span.start
+    at = span.first_number(span.start + 1)
     for segment in range(span.start + 1, min(span.last, timeline.present) + 1):
         at += counts[segment - 1]
         yield RecordEntry(segment, segment in live, journal.markers[segment - 1].marker, at)
         at += 1
-
-
-def _live(span: ChapterSpan) -> set[int]:
-    """Return the segments that led to the present, including those before it was written anew."""
-    timeline = span.chapter.timeline
-    return {int(node.number) for node in timeline.nodes() if node.is_live} | {timeline.present + 1}

@@ -8,7 +8,8 @@ from typing import Any
 
 from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart
 from yolofs.audit.runs import Run, generation_of, read_runs
-from yolofs.cli.history.history_items import ChapterSpan, LeftOut, WantedHistory, items_of, markers_of
+from yolofs.cli.history.chapter_span import ChapterSpan
+from yolofs.cli.history.history_items import LeftOut, WantedHistory, items_of, markers_of
 from yolofs.cli.history.visible_records import count_since
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time, paint, say, terminal_width

@@ -1,0 +1,37 @@
+"""A part of one chapter of a session's history, by segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from yolofs.journal.records import Record
+from yolofs.paths import Generation
+from yolofs.session.history import Chapter
+
+
+class ChapterSpan(NamedTuple):
+    """What of a chapter is wanted."""
+
+    chapter: Chapter
+    start: Generation
+    end: Generation | None
+
+    @property
+    def last(self) -> int:
+        """The last segment of it."""
+        return self.end if self.end is not None else self.chapter.timeline.present + 1
+
+    @property
+    def live(self) -> set[int]:
+        """The segments that led to the present, including those before it was written anew."""
+        timeline = self.chapter.timeline
+        return {int(node.number) for node in timeline.nodes() if node.is_live} | {timeline.present + 1}
+
+    def first_number(self, segment: int) -> int:
+        """Return how many records come before a segment, markers counted."""
+        return sum(self.chapter.journal.segment_counts()[: segment - 1]) + segment - 1
+
+    def records(self, segment: int) -> Iterator[tuple[int, Record]]:
+        """Yield the records of a segment, each with how many come before it."""
+        yield from enumerate(self.chapter.journal.read_segment(Generation(segment)), self.first_number(segment))
