@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from yolofs.cli.show.shortening import Shortener
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, display, in_shell, is_below
 from yolofs.rules.preset import SOURCE
-from yolofs.rules.preset_table import GOVERNING, HISTORIES
+from yolofs.rules.preset_table import GOVERNING, HISTORIES, INSTALLED
 from yolofs.rules.rule_states import RuleState
 from yolofs.session.attribution import attribute
 from yolofs.session.session import Session, SessionAccess
@@ -61,6 +61,13 @@ _LEAST_OF_REST = 3
 _COMMANDS = 5
 """How many commands are told that would allow something."""
 _LOCK = b".lock"
+_BESIDE_PACKAGES: Mapping[bytes, tuple[bytes, ...]] = {
+    b"lib": (b"bin",),
+    b"share/uv": (b"bin",),
+    b"share/pipx": (b"bin", b"share/man"),
+    b"pipx": (b"bin", b"share/man"),
+}
+"""Where in ``~/.local`` pip, uv and pipx put packages, and where what comes with these."""
 _LOOKING = frozenset({Operation.READ.value, Operation.LIST.value, Operation.EXECUTE.value})
 """What a rule that lets nothing be changed allows, too."""
 _ORDER = (
@@ -220,10 +227,21 @@ def _refused_lines(notes: Sequence[Note]) -> list[str]:
     commands: dict[str, None] = {}
     for note in notes:
         if isinstance(note, RefusalNote) and note.state == RuleState.READ_ONLY.value and _may_be_offered(note):
-            path = unquote_to_bytes(note.below or note.path)
-            words = [path.removesuffix(_LOCK), path] if path.endswith(_LOCK) else [path]  # it takes the place of that
-            commands[f"  yolofs rule allow {' '.join(map(in_shell, words))}"] = None
+            commands[f"  yolofs rule allow {' '.join(map(in_shell, _to_allow_together(note)))}"] = None
     return ["to allow next time what was refused:", *_first(list(commands))] if commands else []
+
+
+def _to_allow_together(note: RefusalNote) -> list[bytes]:
+    """Return the paths that the program needs, given what it was refused first."""
+    path = unquote_to_bytes(note.below or note.path)
+    if path.endswith(_LOCK):
+        return [path.removesuffix(_LOCK), path]  # it takes the place of that
+    if note.rule is not None and note.rule.source == SOURCE + INSTALLED:
+        whole = unquote_to_bytes(note.rule.key).removesuffix(b"/**")
+        home, _, name = whole.partition(b"/.local/")
+        if name in _BESIDE_PACKAGES:
+            return [whole, *(b"%b/.local/%b" % (home, beside) for beside in _BESIDE_PACKAGES[name])]
+    return [path]
 
 
 def _link_lines(notes: Sequence[Note], project: bytes) -> list[str]:

@@ -82,6 +82,25 @@ def test_a_refusal_names_the_command_that_allows_it_and_that_works(at_home: Prog
     assert at_home("run", "--", "git", "config", "user.name").out == "x\n"
 
 
+@pytest.mark.parametrize(
+    ("packages", "beside"),
+    [("lib/python3.11/site-packages", ["bin"]), ("share/uv", ["bin"]), ("share/pipx", ["bin", "share/man"])],
+)
+def test_one_command_allows_all_that_a_package_manager_needs(
+    at_home: Program, packages: str, beside: list[str]
+) -> None:
+    """What it is refused next is named at once: it may leave half of its work."""
+    local = at_home.project.parent / ".local"
+    local.mkdir()
+    script = f"set -e; for name in {packages} {' '.join(beside)}; do mkdir -p {local}/$name/x; done"
+    done = at_home("run", "--", "sh", "-c", script, code=1)
+    (command,) = [line.strip() for line in done.err.splitlines() if line.startswith("  yolofs rule")]
+    top = packages.partition("/python")[0]
+    assert command == f"yolofs rule allow {' '.join(f'{local}/{name}' for name in (top, *beside))}"
+    at_home(*command.split()[1:])
+    at_home("run", "--", "sh", "-c", script)
+
+
 def test_no_command_is_offered_that_would_open_what_governs_yolofs(at_home: Program) -> None:
     done = at_home("run", "--", "sh", "-c", "echo > .yolofs.toml", code=None)
     assert "refusal  " in done.err

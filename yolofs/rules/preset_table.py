@@ -12,6 +12,9 @@ from yolofs.rules.rule_states import RuleState
 HISTORIES = "Histories"
 """The title of the rules for what programs keep of what was typed at them."""
 
+INSTALLED = "Programs installed at home"
+"""The title of the rules for what package managers install for one user."""
+
 GOVERNING = "What governs yolofs"
 """The title of the rules for what a run could widen its own rules by."""
 
@@ -264,6 +267,7 @@ SECTIONS: tuple[PresetSection, ...] = (
         "~/.electron-gyp/**",
         "~/.yarn/berry/cache/**",
         "~/.local/share/pnpm/store/**",
+        ("~/.local/state/pipx/**", "logs of pipx"),
         "~/.bun/install/cache/**",
         "~/.cargo/registry/**",
         "~/.cargo/git/**",
@@ -289,12 +293,13 @@ SECTIONS: tuple[PresetSection, ...] = (
         "~/.wget-hsts",
     ),
     _section(
-        "Programs installed at home",
+        INSTALLED,
         "readable like those of the system; to install more of them, lift the rule.",
         RuleState.READ_ONLY,
         "~/bin/**",
         "~/.local/bin/**",
         "~/.local/lib/**",
+        "~/.local/share/man/**",
         ("~/.pyenv/**", "Python"),
         "~/.local/share/uv/**",
         "~/.local/share/virtualenv/**",
