@@ -162,7 +162,7 @@ def carry_out(words: Sequence[str], options: GlobalOptions | None) -> int:
 def _sentence(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         del error.possibilities[1:]  # the nearest; click would name them all, sorted
-    message = error.format_message().rstrip(".")
+    message = error.format_message().replace("\n\t", " ").rstrip(".")  # choices come line by line
     return message[:1].lower() + message[1:]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -51,6 +52,13 @@ def parse_version(session: Session, text: str) -> FileVersion:
     colons = [at for at, letter in enumerate(text) if letter == ":"]
     if not colons:
         hint = f"GENERATION:PATH, or for the view as it is now: {in_shell(os.fsencode(f':{text}'))}"
+        with contextlib.suppress(GenerationError):
+            session.timeline.resolve(text)
+            place, path = (in_shell(os.fsencode(f"{text}:{end}")) for end in ("", "PATH"))
+            raise UsageError(
+                f"{in_shell(os.fsencode(text))} is a generation, and names no path in it",
+                hint=f"yolofs ls {place} lists the project in it; a file or directory of it: {path}",
+            )
         raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
     from yolofs.session.named_states import named_state  # it takes all that commits need along
 

@@ -238,6 +238,7 @@ def test_restore_and_cat_refuse_a_path_that_is_nowhere(yolofs: Program) -> None:
         assert "neither in base nor in the view" in yolofs.refused("restore", "nwe", code=2)
     assert "there is nothing at" in yolofs.refused("cat", "0:nwe", code=2)
     assert "names no generation" in yolofs.refused("cat", "new", code=2)
+    assert "0 is a generation, and names no path in it\nhint: yolofs ls 0: lists" in yolofs.refused("ls", "0", code=2)
     assert "hint: yolofs ls 0:dir" in yolofs.refused("cat", "0:dir", code=2)
     assert "there is no snapshot named x" in yolofs.refused("cat", "x:new", code=7)
 

@@ -47,6 +47,8 @@ def assert_one_line_and_a_hint(message: str) -> None:
         (["status", "--nonsense"], "no such option", "yolofs status --help"),
         (["status", "x"], "got unexpected extra argument (x)", "yolofs status --help"),
         (["travel"], "missing argument", "yolofs travel --help"),
+        (["answer", "5"], "missing argument 'allow|deny'. Choose from: allow, deny", "yolofs answer --help"),
+        (["completion"], "Choose from: bash, fish, zsh", "yolofs completion --help"),
         (["snapshot", "a", "b"], "got unexpected extra argument (b)", "yolofs snapshot --help"),
         (
             ["diff", "base", "2"],
