@@ -54,10 +54,10 @@ def parse_version(session: Session, text: str) -> FileVersion:
         hint = f"GENERATION:PATH, or for the view as it is now: {in_shell(os.fsencode(f':{text}'))}"
         with contextlib.suppress(GenerationError):
             session.timeline.resolve(text)
-            place, path = (in_shell(os.fsencode(f"{text}:{end}")) for end in ("", "PATH"))
+            whole, inner = (in_shell(os.fsencode(f"{text}:{end}")) for end in ("", "PATH"))
             raise UsageError(
                 f"{in_shell(os.fsencode(text))} is a generation, and names no path in it",
-                hint=f"yolofs ls {place} lists the project in it; a file or directory of it: {path}",
+                hint=f"yolofs ls {whole} lists the project in it; a file or directory of it: {inner}",
             )
         raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
     from yolofs.session.named_states import named_state  # it takes all that commits need along

@@ -62,12 +62,16 @@ _COMMANDS = 5
 """How many commands are told that would allow something."""
 _LOCK = b".lock"
 _BESIDE_PACKAGES: Mapping[bytes, tuple[bytes, ...]] = {
-    b"lib": (b"bin",),
-    b"share/uv": (b"bin",),
-    b"share/pipx": (b"bin", b"share/man"),
-    b"pipx": (b"bin", b"share/man"),
+    b".local/lib": (b".local/bin",),
+    b".local/share/uv": (b".local/bin",),
+    b".local/share/pipx": (b".local/bin", b".local/share/man"),
+    b".local/pipx": (b".local/bin", b".local/share/man"),
+    b".local/.crates.toml": (b".local/.crates2.json", b".local/bin"),
+    b".cargo/.crates.toml": (b".cargo/.crates2.json", b".cargo/bin"),
 }
-"""Where in ``~/.local`` pip, uv and pipx put packages, and where what comes with these."""
+"""Where at home pip, uv, pipx and cargo put packages or lists of them first, and where what comes
+with these.
+"""
 _LOOKING = frozenset({Operation.READ.value, Operation.LIST.value, Operation.EXECUTE.value})
 """What a rule that lets nothing be changed allows, too."""
 _ORDER = (
@@ -238,9 +242,9 @@ def _to_allow_together(note: RefusalNote) -> list[bytes]:
         return [path.removesuffix(_LOCK), path]  # it takes the place of that
     if note.rule is not None and note.rule.source == SOURCE + INSTALLED:
         whole = unquote_to_bytes(note.rule.key).removesuffix(b"/**")
-        home, _, name = whole.partition(b"/.local/")
-        if name in _BESIDE_PACKAGES:
-            return [whole, *(b"%b/.local/%b" % (home, beside) for beside in _BESIDE_PACKAGES[name])]
+        for name, beside in _BESIDE_PACKAGES.items():
+            if whole.endswith(b"/" + name):
+                return [whole, *(whole.removesuffix(name) + one for one in beside)]
     return [path]
 
 

@@ -83,20 +83,24 @@ def test_a_refusal_names_the_command_that_allows_it_and_that_works(at_home: Prog
 
 
 @pytest.mark.parametrize(
-    ("packages", "beside"),
-    [("lib/python3.11/site-packages", ["bin"]), ("share/uv", ["bin"]), ("share/pipx", ["bin", "share/man"])],
+    ("first", "then"),
+    [
+        (".local/lib/python3.11/site-packages", [".local/bin"]),
+        (".local/share/uv", [".local/bin"]),
+        (".local/share/pipx", [".local/bin", ".local/share/man"]),
+        (".local/.crates.toml", [".local/.crates2.json", ".local/bin"]),
+        (".cargo/.crates.toml", [".cargo/.crates2.json", ".cargo/bin"]),
+    ],
 )
-def test_one_command_allows_all_that_a_package_manager_needs(
-    at_home: Program, packages: str, beside: list[str]
-) -> None:
+def test_one_command_allows_all_that_a_package_manager_needs(at_home: Program, first: str, then: list[str]) -> None:
     """What it is refused next is named at once: it may leave half of its work."""
-    local = at_home.project.parent / ".local"
-    local.mkdir()
-    script = f"set -e; for name in {packages} {' '.join(beside)}; do mkdir -p {local}/$name/x; done"
+    home = at_home.project.parent
+    (home / first.partition("/")[0]).mkdir()
+    script = f"set -e; for name in {first} {' '.join(then)}; do mkdir -p {home}/$name/x; done"
     done = at_home("run", "--", "sh", "-c", script, code=1)
     (command,) = [line.strip() for line in done.err.splitlines() if line.startswith("  yolofs rule")]
-    top = packages.partition("/python")[0]
-    assert command == f"yolofs rule allow {' '.join(f'{local}/{name}' for name in (top, *beside))}"
+    top = first.partition("/python")[0]
+    assert command == f"yolofs rule allow {' '.join(f'{home}/{name}' for name in (top, *then))}"
     at_home(*command.split()[1:])
     at_home("run", "--", "sh", "-c", script)
 
