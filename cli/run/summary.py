@@ -62,7 +62,7 @@ _COMMANDS = 5
 """How many commands are told that would allow something."""
 _LOCK = b".lock"
 _BESIDE_PACKAGES: Mapping[bytes, tuple[bytes, ...]] = {
-    b".local/lib": (b".local/bin",),
+    b".local/lib": (b".local/bin", b".local/share/man"),
     b".local/share/uv": (b".local/bin",),
     b".local/share/pipx": (b".local/bin", b".local/share/man"),
     b".local/pipx": (b".local/bin", b".local/share/man"),

@@ -85,7 +85,7 @@ def test_a_refusal_names_the_command_that_allows_it_and_that_works(at_home: Prog
 @pytest.mark.parametrize(
     ("first", "then"),
     [
-        (".local/lib/python3.11/site-packages", [".local/bin"]),
+        (".local/lib/python3.11/site-packages", [".local/bin", ".local/share/man"]),
         (".local/share/uv", [".local/bin"]),
         (".local/share/pipx", [".local/bin", ".local/share/man"]),
         (".local/.crates.toml", [".local/.crates2.json", ".local/bin"]),
