@@ -142,7 +142,8 @@ def joined_run(words: list[str]) -> list[str]:
     """Return a command line in which ``run N`` or ``commit N`` after ``--from`` is one word."""
     found: list[str] = []
     for word in words:
-        if found[-1:] in (["run"], ["commit"]) and found[-2:-1] == ["--from"] and word.isdigit():
+        is_apart = found[-1:] in (["run"], ["commit"]) and found[-2:-1] == ["--from"]
+        if word.isdigit() and (is_apart or found[-1:] in (["--from=run"], ["--from=commit"])):
             found[-1] += f" {word}"
         else:
             found.append(word)

@@ -232,6 +232,16 @@ def test_for_a_path_that_is_like_no_other_the_directory_is_named_whose_list_help
     assert yolofs("ls", "base:d e").out.split() == ["file"]
 
 
+def test_a_run_is_two_words_also_after_an_equals_sign_and_needs_its_number(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("new\n")
+        yolofs("commit", "--yes")
+        (view / "a.txt").write_text("newer\n")
+        assert yolofs("restore", "--from=commit", "1", "a.txt").out.startswith("M  a.txt\n")
+        said = yolofs.refused("restore", "a.txt", "--from", "commit", code=7)
+        assert "no number is given\nhint: yolofs commits lists them; then commit N" in said
+
+
 def test_restore_and_cat_refuse_a_path_that_is_nowhere(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "new").write_text("new\n")

@@ -85,6 +85,9 @@ def named_state(session: Session, text: str) -> NamedState:
         generation = session.timeline.resolve(text)
     except GenerationError:
         earlier = _before_a_commit(session, text)
+        if earlier is None and text in ("run", "commit"):
+            hint = f"yolofs {text}s lists them; then {text} N, with the number"
+            raise GenerationError(f"there is no snapshot named {text}, and no number is given", hint=hint) from None
         if earlier is None:
             raise
         return earlier
