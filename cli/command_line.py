@@ -34,7 +34,7 @@ def run(words: list[str], options: GlobalOptions | None) -> int:
             from yolofs.cli.group import carry_out
 
             code = carry_out(words, options)
-        sys.stdout.flush()
+        output.flush()
         return code
     except BrokenPipeError:
         _forget_stdout()
@@ -42,7 +42,8 @@ def run(words: list[str], options: GlobalOptions | None) -> int:
     except KeyboardInterrupt as stopped:
         return stop_signals.exit_code_of(stopped)
     except Exception as error:  # noqa: BLE001 - the one place where every error ends
-        _flush()
+        if not _flush():
+            _forget_stdout()
         if _wants_traceback(words):
             import traceback  # what only a mistake of ours needs
 
@@ -159,9 +160,13 @@ def _keep_traceback(error: Exception) -> str:
     return file.name
 
 
-def _flush() -> None:
-    with contextlib.suppress(OSError):
+def _flush() -> bool:
+    """Write what waits to be written to stdout, and tell whether that worked."""
+    try:
         sys.stdout.flush()
+    except OSError:
+        return False
+    return True
 
 
 def _forget_stdout() -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
-from yolofs.errors import UsageError
+from yolofs.errors import UsageError, YolofsError
 from yolofs.progress import Progress
 from yolofs.text.characters import replace_harmful
 from yolofs.text.json_text import encode_json
@@ -41,9 +41,22 @@ def prepare() -> None:
 # ---- data
 
 
+@contextlib.contextmanager
+def _writing() -> Iterator[None]:
+    """Have it said of stdout if the system does not write there."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        hint = "make room where the output goes; what was done: yolofs log, yolofs commits"
+        raise YolofsError(f"the output cannot be written: {error.strerror}", hint=hint) from error
+
+
 def emit(text: str = "") -> None:
     """Write a line of data.  What could harm a terminal is spelled out, as in all that is said."""
-    sys.stdout.write(replace_harmful(text) + "\n")
+    with _writing():
+        sys.stdout.write(replace_harmful(text) + "\n")
 
 
 def emit_number(number: int, sentence: str) -> None:
@@ -57,8 +70,20 @@ def emit_number(number: int, sentence: str) -> None:
 
 def emit_bytes(data: bytes) -> None:
     """Write data as it is."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
+    with _writing():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+
+
+def flush() -> None:
+    """Have all data written that was emitted.
+
+    Raises:
+        YolofsError: it cannot be.
+        BrokenPipeError: nobody reads it.
+    """
+    with _writing():
+        sys.stdout.flush()
 
 
 def emit_json(document: Any) -> None:
@@ -88,7 +113,12 @@ def emit_json_line(document: Any) -> None:
 
 def say(text: str) -> None:
     """Tell the user something that is not data."""
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass  # the end of the command tells it: this may be in the middle of work
     sys.stderr.write(replace_harmful(text) + "\n")
     sys.stderr.flush()
 
