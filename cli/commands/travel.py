@@ -18,7 +18,14 @@ from yolofs.paths import Generation, in_shell
 _RUN = re.compile(r"run[ :]\d+")
 
 
-@click.command()
+class _Command(click.Command):
+    """Takes several paths after one ``--only``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _with_paths_apart(args))
+
+
+@click.command(cls=_Command)
 @click.argument("target", metavar="GENERATION|NAME|-", shell_complete=generations)
 @click.option(
     "--force",
@@ -28,11 +35,11 @@ _RUN = re.compile(r"run[ :]\d+")
 @click.option(
     "--only",
     "only",
-    metavar="PATH",
+    metavar="PATH...",
     multiple=True,
     type=PATH,
     shell_complete=staged_paths,
-    help="Bring back only this path, as `yolofs restore` does. Repeatable.",
+    help="Bring back only these paths, as `yolofs restore` does; the generation may follow them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(target: str, force: bool, only: tuple[bytes, ...], as_json: bool) -> None:
@@ -52,6 +59,27 @@ def command(target: str, force: bool, only: tuple[bytes, ...], as_json: bool) ->
         emit_json({"target": shown, "generation": started})
     else:
         emit_number(started, f"generation {started} shows generation {shown}; back again: yolofs travel -")
+
+
+def _with_paths_apart(words: list[str]) -> list[str]:
+    """Return a command line with ``--only`` before each path.  Without a word before the first
+    ``--only``, the last one is the generation.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    others: list[str] = []
+    paths: list[str] = []
+    is_path = has_target = False
+    for word in words[:end]:
+        is_option = word.startswith("-") and word != "-"
+        is_path = word == "--only" or (is_path and not is_option)
+        has_target = has_target or not (is_path or is_option)
+        if word != "--only":
+            (paths if is_path else others).append(word)
+    if not paths:
+        return words
+    if not has_target and len(paths) > 1 and end == len(words):
+        others.append(paths.pop())
+    return [*(f"--only={path}" for path in paths), *others, *words[end:]]
 
 
 def _travel(project: bytes, text: str, *, force: bool) -> tuple[Generation, Generation]:

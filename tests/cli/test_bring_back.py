@@ -232,6 +232,21 @@ def test_for_a_path_that_is_like_no_other_the_directory_is_named_whose_list_help
     assert yolofs("ls", "base:d e").out.split() == ["file"]
 
 
+def test_travel_only_takes_several_paths_before_or_after_the_generation(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        for words in (
+            ["--only", "a.txt", "new", "0"],
+            ["0", "--only", "a.txt", "new"],
+            ["--only", "a.txt", "--only", "new", "0"],
+            ["--json", "--only=a.txt", "--only", "new", "--", "0"],
+        ):
+            (view / "a.txt").write_text("changed\n")
+            (view / "new").write_text("new\n")
+            yolofs("travel", *words)
+            assert yolofs("diff", "--name-only").out == ""
+    assert "missing argument" in yolofs.refused("travel", "--only", "a.txt", code=2)
+
+
 def test_a_run_is_two_words_also_after_an_equals_sign_and_needs_its_number(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("new\n")
