@@ -24,7 +24,8 @@ from yolofs.config.trust import NEXT, count_text
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, other_version, read_daemon_file
 from yolofs.daemon.rpc.revision import REMOUNT
-from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError, reason
+from yolofs.errors import ConflictError, JournalError, MountError, SessionBusyError, YolofsError, reason
+from yolofs.fuse.transport_choice import Setting, transport_for
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
 from yolofs.paths import RelPath, display
@@ -240,8 +241,19 @@ def _config(project: bytes) -> Iterator[CheckFinding]:
         return
     yield CheckFinding("config", Health.OK, ".yolofs.toml can be used")
     yield from _trust(project)
+    if settings.mount.transport != "auto":
+        yield _chosen_transport(settings.mount.transport)
     if settings.mount.allow_other is True and os.geteuid():
         yield _allow_other()
+
+
+def _chosen_transport(setting: Setting) -> CheckFinding:
+    """Tell whether mounts can be made as the project's settings want them."""
+    try:
+        transport_for(setting)
+    except MountError as error:
+        return CheckFinding("mount.transport", Health.FAIL, error.message, error.hint or "correct the file")
+    return CheckFinding("mount.transport", Health.OK, f"the next mount gets {setting}")
 
 
 def _trust(project: bytes) -> Iterator[CheckFinding]:

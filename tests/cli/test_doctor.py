@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,29 @@ def test_without_a_session_the_machine_alone_is_checked(tmp_path: Path) -> None:
     assert "there is no session here" in done.err
     assert "journal" not in done.out
     assert "yolofs init" in Program(tmp_path)("doctor", "--repair", code=4).err
+
+
+def test_a_transport_that_the_project_chose_and_that_is_not_there_is_found(yolofs: Program, tmp_path: Path) -> None:
+    """The next mount would fail, whatever the machine has."""
+    with (yolofs.project / ".yolofs.toml").open("a") as settings:
+        settings.write('[mount]\ntransport = "pyfuse3"\n')
+    assert "mount.transport" not in findings(yolofs)  # waits until somebody agrees to it
+    yolofs.trust()
+    assert findings(yolofs)["mount.transport"]["message"] == "the next mount gets pyfuse3"
+    (tmp_path / "pyfuse3.py").write_text("raise ImportError('it is not there')\n")
+    command = [sys.executable, "-m", "yolofs.cli.main"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *words], cwd=yolofs.project, env=environment, capture_output=True, text=True, check=False
+        )
+
+    found = {finding["check"]: finding for finding in json.loads(run("doctor", "--json").stdout)["findings"]}
+    assert found["mount.transport"]["level"] == "fail"
+    said = run("mount", "--root", ".").stderr
+    assert found["mount.transport"]["message"] in said
+    assert found["mount.transport"]["advice"] in said
 
 
 def test_a_mount_is_named_with_its_process(yolofs: Program) -> None:

@@ -108,6 +108,44 @@ def test_attributes_are_as_in_a_plain_directory(view: MountedView, room: Path, i
 
 
 @pytest.mark.root_only
+@pytest.mark.parametrize("is_of_base", [False, True], ids=["staged", "base"])
+def test_an_attribute_that_cannot_be_read_is_there_all_the_same(
+    base: Path, room: Path, mounted: Mounter, *, is_of_base: bool
+) -> None:
+    """The kernel keeps a file capability of no bytes, and tells nobody what it is."""
+    name = "security.capability"
+
+    def set_it(directory: Path) -> None:
+        for kind in ("file", "directory"):
+            os.setxattr(directory / kind, name, b"")
+
+    if is_of_base:
+        set_it(base)
+    root, plain = Path(os.fsdecode(mounted(make_transport=DirectTransport, xattrs=True).mountpoint)), room / "plain"
+    if not is_of_base:
+        set_it(root)
+    set_it(plain)
+
+    def results(directory: Path) -> list[Any]:
+        return [
+            (
+                outcome(os.getxattr, path, name),
+                outcome(os.setxattr, path, name, CAPABILITY, os.XATTR_CREATE),
+                outcome(os.removexattr, path, name),
+                outcome(os.removexattr, path, name),
+                sorted(os.listxattr(path)),
+                outcome(os.setxattr, path, name, CAPABILITY, os.XATTR_REPLACE),
+                outcome(os.setxattr, path, name, CAPABILITY, os.XATTR_CREATE),
+            )
+            for path in (directory / "file", directory / "directory")
+        ]
+
+    expected = results(plain)
+    assert [result[:3] for result in expected] == [("EINVAL", "EEXIST", None)] * 2
+    assert results(root) == expected
+
+
+@pytest.mark.root_only
 def test_attributes_are_as_in_a_plain_directory_for_another_user(view: MountedView, room: Path) -> None:
     root, plain = Path(os.fsdecode(view.mountpoint)), room / "plain"
     ours = as_other(lambda: probe(root), uid=OTHER, gid=OTHER)

@@ -6,6 +6,7 @@ As root these tests are run by ``test_as_ordinary_user.py``, which makes a user 
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import shutil
 import stat
@@ -220,3 +221,17 @@ def test_the_whole_machine_is_shown_by_default(yolofs: Program) -> None:
         assert (yolofs.project / "a").read_text() == "a\n"
         yolofs("abort", "--yes")
         assert here.read_text() == "a\n"
+
+
+def test_what_one_writes_by_a_mapping_lends_no_rights_any_more(yolofs: Program, tmp_path: Path) -> None:
+    """On a plain disk the bits stay: no write(2) tells the kernel to take them away."""
+    with yolofs.mounted("--root", ".") as mountpoint:
+        for directory, expected in ((tmp_path, 0o6755), (mountpoint, 0o755)):
+            path = directory / "program"
+            path.write_bytes(bytes(100))
+            path.chmod(0o6755)
+            with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
+                mapping[0] = 1
+                mapping.flush()
+                os.fsync(file.fileno())
+            assert stat.S_IMODE(path.stat().st_mode) == expected

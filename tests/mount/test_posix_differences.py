@@ -25,6 +25,7 @@ import pytest
 
 from tests.mount.in_process import MountedView
 from tests.mount.probes.tools import outcome
+from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 
 pytestmark = pytest.mark.mount
@@ -174,6 +175,24 @@ def test_direct_io_needs_no_alignment(sides: Sides) -> None:
         return errno_of(os.pwrite, fd, b"x", 3)
 
     assert sides.both(call) == ("", "EINVAL")
+
+
+@pytest.mark.parametrize("transport", [DirectTransport, Pyfuse3Transport])
+def test_nothing_is_read_or_written_on_condition_that_it_does_not_wait(
+    base: Path, tmp_path: Path, mounted: Mounter, transport: type[DirectTransport | Pyfuse3Transport]
+) -> None:
+    def call(at: Path) -> tuple[str, str]:
+        (at / "f").write_bytes(b"x" * 10)
+        fd = os.open(at / "f", os.O_RDWR)
+        return (
+            errno_of(os.preadv, fd, [bytearray(5)], 0, os.RWF_NOWAIT),
+            errno_of(os.pwritev, fd, [b"y"], 0, os.RWF_NOWAIT),
+        )
+
+    (tmp_path / "plain").mkdir()
+    assert call(tmp_path / "plain")[0] == ""  # few disks write so, and some kernels
+    view = Path(os.fsdecode(mounted(make_transport=transport).mountpoint))
+    assert call(view) == ("EOPNOTSUPP", "EOPNOTSUPP")
 
 
 def test_sockets_fifos_and_locks_do_not_reach_programs_outside(sides: Sides, base: Path) -> None:

@@ -74,6 +74,8 @@ def test_another_session_below_cannot_be_reached(base: Path, mounted: Mounter) -
         (other / ".yolofs/journal").read_bytes()
     with pytest.raises(PermissionError):
         (other / ".yolofs").mkdir()
+    with pytest.raises(OSError, match="busy"):
+        other.rmdir()
     other.rename(other.with_name("elsewhere"))
     with pytest.raises(FileNotFoundError):
         os.listdir(other.with_name("elsewhere") / ".yolofs")

@@ -260,7 +260,7 @@ class Handlers:
     def _check_xattr(self, inode: Inode, name: bytes, flags: int) -> None:
         """Refuse to make an attribute that is there, or to replace one that is not."""
         try:
-            self.overlay.getxattr(inode, name)
+            self.overlay.check_has_xattr(inode, name)
         except OSError as error:
             if error.errno != errno.ENODATA or flags & os.XATTR_REPLACE:
                 raise

@@ -90,6 +90,19 @@ class Attributes:
         with self._with_xattrs(inode) as (target, follows):
             return [os.fsencode(name) for name in os.listxattr(target, follow_symlinks=follows)]
 
+    def check_has_xattr(self, inode: Inode, name: bytes) -> None:
+        """Raise unless a file has an extended attribute; it may be one that cannot be read, such as
+        a file capability that is none.
+
+        Raises:
+            OSError: as getxattr(2); ENODATA where it has none.
+        """
+        try:
+            self.getxattr(inode, name)
+        except OSError:
+            if name not in self.listxattr(inode):
+                raise
+
     def default_acl(self, directory: Inode) -> bytes | None:
         """Return the list that a directory gives to what is made in it, None if it has none."""
         with contextlib.suppress(OSError), self._with_xattrs(directory) as (target, follows):

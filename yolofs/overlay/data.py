@@ -239,13 +239,18 @@ class Data:
         removed.
         """
         try:
-            self._attributes.getxattr(inode, name)
+            self._attributes.check_has_xattr(inode, name)
         except OSError as error:
             if error.errno == errno.ENODATA and name in acl.NAMES:
                 return
             raise
         inode.changes += 1
-        os.removexattr(self._big_copies.own_metadata(inode), name, follow_symlinks=False)
+        path = self._big_copies.own_metadata(inode)
+        try:
+            os.removexattr(path, name, follow_symlinks=False)
+        except OSError as error:
+            if error.errno != errno.ENODATA:  # what cannot be read is not copied up
+                raise
 
     def drop_setuid(self, inode: Inode) -> None:
         """Take the bits away that lend the rights of a file's owner and group: somebody else has

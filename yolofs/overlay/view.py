@@ -91,6 +91,7 @@ class Overlay(Layers):
         self.statvfs = self.attributes.statvfs
         self.getxattr = self.attributes.getxattr
         self.listxattr = self.attributes.listxattr
+        self.check_has_xattr = self.attributes.check_has_xattr
         self.birth_ns = self.attributes.birth_ns
 
         self.open = data.open

@@ -20,8 +20,12 @@ import msgspec
 from yolofs.store import file_data
 from yolofs.system.syscalls import PATH_MAX, open_by_no_link
 
-_NOT_PERMITTED = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL, errno.E2BIG, errno.ERANGE})
-"""What writing an xattr answers if this user, or the other filesystem, may not hold it."""
+_NOT_PERMITTED = frozenset(
+    {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL, errno.E2BIG, errno.ERANGE, errno.EOVERFLOW}
+)
+"""What writing an xattr answers if this user, or the other filesystem, may not hold it.  EOVERFLOW:
+a file capability belongs to a user whom this user namespace does not have.
+"""
 _NO_SUCH_METADATA = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS})
 """What setting mode, owner or times answers if this user, or the filesystem, may not."""
 _XFS_ALIAS = "trusted.SGI_"

@@ -6,9 +6,13 @@ import errno
 import os
 import stat
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from tests.support.required import do_without
 from tests.support.user_identity import NOBODY, acting_as, make
 from tests.unit.file_looks import mode_of, read, refusing
 from tests.unit.store.store_files import set_xattr
@@ -89,6 +93,23 @@ def test_xattrs_that_could_not_be_read_are_named_and_not_removed(ordinary_room: 
     assert mode_of(dst) == 0o200
     os.chmod(dst, 0o600)
     assert os.getxattr(dst, "user.secret") == b"old"
+
+
+@needs_root
+def test_a_capability_for_a_user_that_is_not_in_this_namespace_is_named(tmp_path: Path) -> None:
+    src, dst = make(bytes(tmp_path / "src")), bytes(tmp_path / "dst")
+    capability = struct.pack("<IIIIII", 0x03000001, 1 << 10, 0, 0, 0, 4711)  # with the user who is root there
+    os.setxattr(src, "security.capability", capability)
+    code = f"from yolofs.store.copying import copy_node; print(copy_node({src!r}, {dst!r}))"
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", sys.executable, "-P", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "unshare" in done.stderr:
+        do_without("there are no user namespaces")
+    assert (done.stdout, done.stderr) == ("('xattr security.capability',)\n", "")
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP, errno.E2BIG])
