@@ -22,6 +22,8 @@ _WAYS = b"ways"
 percent-encoded.
 """
 _MOST_WAYS_BYTES = 1 << 20
+_MODE = 0o1777
+"""Of both, as of the usual ones; nobody else can enter the directory above them."""
 _MOST_NAMES = 3_000
 """How many names are looked at to tell the size: some 10 ms."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -45,8 +47,8 @@ def make(session: bytes, ways: Collection[bytes]) -> dict[bytes, bytes]:
     for path in (top, *(os.path.join(top, name) for name in NAMES.values())):
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, 0o700)
-            if path != top:
-                os.chmod(path, 0o1777)  # as the usual ones; nobody else can enter the one above
+        if path != top:
+            _open_to_all(path)
     known = _ways(session)
     new = sorted(set(ways) - known)
     if new:
@@ -76,6 +78,7 @@ def clear(session: bytes) -> None:
     """
     ways = _ways(session)
     for path, fd in _opened(session):
+        os.fchmod(fd, _MODE)  # a run may have closed it to changes
         empty(fd, _inside(ways, path))
 
 
@@ -94,6 +97,15 @@ def remove(session: bytes) -> None:
         os.rmdir(top_of(session))
 
 
+def _open_to_all(directory: bytes) -> None:
+    """Give one of them the mode of the usual ones, whatever a run has made of it."""
+    fd = os.open(directory, _DIRECTORY | os.O_PATH)
+    try:
+        os.chmod(b"/proc/self/fd/%d" % fd, _MODE)
+    finally:
+        os.close(fd)
+
+
 def _inside(ways: Collection[bytes], directory: bytes) -> list[bytes]:
     return [way[len(directory) + 1 :] for way in ways if way.startswith(directory + b"/")]
 
@@ -101,10 +113,14 @@ def _inside(ways: Collection[bytes], directory: bytes) -> list[bytes]:
 def _opened(session: bytes) -> Iterator[tuple[bytes, int]]:
     """Yield each by its path in a sandbox, with a descriptor, which is closed after that."""
     for path, name in NAMES.items():
+        place = os.path.join(top_of(session), name)
         try:
-            fd = os.open(os.path.join(top_of(session), name), _DIRECTORY)
+            fd = os.open(place, _DIRECTORY)
         except FileNotFoundError:
             continue
+        except PermissionError:  # a run has closed it
+            _open_to_all(place)
+            fd = os.open(place, _DIRECTORY)
         try:
             yield path, fd
         finally:

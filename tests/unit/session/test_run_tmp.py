@@ -29,6 +29,26 @@ def test_tmp_directories_are_made_once_with_modes_that_no_umask_changes(session:
     assert modes == [0o700, 0o1777, 0o1777]
 
 
+@pytest.mark.parametrize("mode", [0, 0o300, 0o500])
+def test_what_a_run_has_closed_is_measured_emptied_and_open_to_the_next_one(ordinary_room: bytes, mode: int) -> None:
+    def close() -> None:
+        for place in run_tmp.make(ordinary_room, []).values():
+            os.mkdir(place + b"/left")
+            os.chmod(place, mode)
+
+    close()
+    assert run_tmp.size(ordinary_room).size_bytes > 0
+    places = list(run_tmp.make(ordinary_room, []).values())
+    assert [stat.S_IMODE(os.stat(place).st_mode) for place in places] == [0o1777] * 2
+    for place in places:
+        os.chmod(place, mode)
+    run_tmp.clear(ordinary_room)
+    assert [os.listdir(place) for place in run_tmp.make(ordinary_room, []).values()] == [[], []]
+    close()
+    run_tmp.remove(ordinary_room)
+    assert os.listdir(ordinary_room) == []
+
+
 def test_where_there_are_none_nothing_is_to_be_measured_emptied_or_removed(session: bytes, tmp_path: Path) -> None:
     assert run_tmp.size(session) == Measured(0)
     run_tmp.clear(session)
