@@ -31,13 +31,13 @@ from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from yolofs.commit.apply import steps
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import Place, Step
 from yolofs.errors import ConflictError
 from yolofs.paths import Generation
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted, split_staged
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.up_to import commit_up_to
+from yolofs.system.busy_trees import remove_tree
 
 __all__ = ["prepare", "project"]
 

@@ -62,7 +62,7 @@ In the order in which a commit goes through them::
       keeping      what all steps do: keep what base had, and leave notes
       step_log     those that are done, with the identities of what came and went
       interrupts   Ctrl-C, which is never in the middle of a step
-      trees        copying and removing whole directories, where no rename reaches
+      trees        copying and comparing whole directories, where no rename reaches
       by_names     moving a directory name by name, where the filesystem renames none
       copy_log     what was copied to another device, and which copy it is
       part_links   what is kept of a file that lost a name gets apart from the others

@@ -19,7 +19,7 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from yolofs.commit.apply.trees import copy_tree, remove_tree
+from yolofs.commit.apply.trees import copy_tree
 from yolofs.config.learned import read_learned
 from yolofs.config.settings import Settings
 from yolofs.errors import SessionBusyError, TrustError, YolofsError
@@ -36,6 +36,7 @@ from yolofs.registry.state import SESSIONS
 from yolofs.session.archive import interrupted_commit
 from yolofs.session.lock import session_locked
 from yolofs.session.root import read_session_file
+from yolofs.system.busy_trees import remove_tree
 from yolofs.system.own_names import SESSION_LINK, disk_state_name
 from yolofs.system.syscalls import sync_filesystem
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.registry.link import remove_link
 from yolofs.registry.registry import SessionEntry
 from yolofs.registry.start import unregister
 from yolofs.registry.trust import forget_agreements as forget_agreements
 from yolofs.session import run_tmp
 from yolofs.session.lock import session_locked
+from yolofs.system.busy_trees import remove_tree
 
 
 def forget_session(entry: SessionEntry) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Collection, Iterator, Mapping
 
-from yolofs.system.busy_trees import Measured, empty, measure
+from yolofs.system.busy_trees import Measured, empty, measure, remove_tree
 from yolofs.system.plain_files import open_plain, read_plain
 from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
@@ -89,12 +89,7 @@ def remove(session: bytes) -> None:
         OSError: something cannot be removed.
     """
     with contextlib.suppress(FileNotFoundError):
-        fd = os.open(top_of(session), _DIRECTORY)
-        try:
-            empty(fd)
-        finally:
-            os.close(fd)
-        os.rmdir(top_of(session))
+        remove_tree(top_of(session))
 
 
 def _open_to_all(directory: bytes) -> None:

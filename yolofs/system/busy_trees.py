@@ -1,4 +1,4 @@
-"""Emptying and measuring directories in which programs, perhaps hostile ones, are at work.
+"""Removing, emptying and measuring directories in which programs, perhaps hostile ones, work.
 
 Everything goes by descriptors: a directory is opened by its name in an open directory, never
 through a link, and only on the same disk.  So a name that is exchanged meanwhile leads nowhere
@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterable, Iterator
 
 import msgspec
+
+from yolofs.system.open_trees import OpenTree
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PASSES = 20
@@ -105,11 +107,27 @@ class _Level:
         self._own.close()
 
 
-def empty(directory: int, kept: Iterable[bytes] = ()) -> None:
+def remove_tree(path: bytes) -> None:
+    """Remove what lies at a path, of any type, with all below it.
+
+    The directory that it lies in has to be one to which no link of somebody else's leads.
+
+    Raises:
+        OSError: something cannot be removed, or programs make more all the time; all else is gone.
+    """
+    with OpenTree(path) as tree, tree.place(b"") as (above, name):
+        if not _unlinked(above, name):
+            with _opened(above, name) as directory:
+                empty(directory, path=path)
+            os.rmdir(name, dir_fd=above)
+
+
+def empty(directory: int, kept: Iterable[bytes] = (), *, path: bytes = b"") -> None:
     """Remove all that lies in an open directory, except for some directories: of these what lies in
     them.
 
-    ``kept``: their paths relative to it.  Those above them stay, too.
+    ``kept``: their paths relative to it.  Those above them stay, too.  ``path`` is its own, which
+    errors name.
 
     Raises:
         OSError: something cannot be removed, or programs make more all the time; all else is gone.
@@ -117,22 +135,32 @@ def empty(directory: int, kept: Iterable[bytes] = ()) -> None:
     steps = _steps(kept)
     begun_s = time.monotonic()
     for count in range(_PASSES):
-        failure = _Emptying(directory, steps).go()
+        failure = _Emptying(directory, steps, path).go()
         if failure is None and steps.issuperset(_names(directory)):
             return
         if failure is not None and failure.errno != errno.ENOTEMPTY:
             raise failure
         if count and time.monotonic() - begun_s > _PATIENCE_S:
             break
-    raise OSError(errno.ENOTEMPTY, "programs write there all the time")
+    raise OSError(errno.ENOTEMPTY, "programs write there all the time", path or None)
+
+
+class _Moved(msgspec.Struct, frozen=True):
+    """A directory that was moved to the top."""
+
+    name: bytes
+    """What it is called there."""
+    path: bytes
+    """Where it lay, relative to the top."""
 
 
 class _Emptying:
     """One pass over a tree; ``steps`` are the relative paths of the directories that stay."""
 
-    def __init__(self, top: int, steps: set[bytes]) -> None:
+    def __init__(self, top: int, steps: set[bytes], path: bytes) -> None:
         self._top = top
         self._steps = steps
+        self._path = path
         self._device = os.fstat(top).st_dev
         self._number = 0
         self._failure: OSError | None = None
@@ -142,87 +170,103 @@ class _Emptying:
         for step in sorted(self._steps):
             with self._noted(step), contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 self._clear_step(step)
-        todo = self._clear(self._top, b"")
+        todo = self._clear(self._top, b"", is_kept=True)
         while todo:
-            name = todo.pop()
-            with self._noted(name):
-                todo += self._remove(name)
+            moved = todo.pop()
+            with self._noted(moved.path):
+                todo += self._remove(moved)
         return self._failure
 
     def _clear_step(self, step: bytes) -> None:
         here = os.dup(self._top)
         try:
             for word in step.split(b"/"):
-                below = self._open(here, word)
-                os.close(here)
-                here = below
-            self._clear(here, step + b"/")
+                with _opened(here, word, self._device) as below:
+                    above, here = here, os.dup(below)
+                    os.close(above)
+            self._clear(here, step, is_kept=True)
         finally:
             os.close(here)
 
-    def _clear(self, directory: int, before: bytes | None = None) -> list[bytes]:
-        """Remove the files of a directory, and move the directories in it to the top; return their
-        names there.
+    def _clear(self, directory: int, path: bytes, *, is_kept: bool = False) -> list[_Moved]:
+        """Remove the files of a directory, and move the directories in it to the top; return these.
 
-        ``before``: its path with a slash, if it stays itself.
+        ``path`` is where it lay, relative to the top; ``is_kept``: it lies there, and stays.
         """
-        moved: list[bytes] = []
+        moved: list[_Moved] = []
         for name in _names(directory):
-            with self._noted(name), contextlib.suppress(FileNotFoundError):
-                if _unlinked(directory, name) or (before is not None and before + name in self._steps):
+            inner = os.path.join(path, name)
+            with self._noted(inner), contextlib.suppress(FileNotFoundError):
+                if _unlinked(directory, name) or (is_kept and inner in self._steps):
                     continue
-                moved.append(name if before == b"" else self._moved(directory, name))
+                moved += [_Moved(name, inner)] if directory == self._top else self._moved(directory, name, inner)
         return moved
 
-    def _remove(self, name: bytes) -> list[bytes]:
-        """Remove a directory that lies at the top; return the names there of those that lay in
-        it.
-        """
+    def _remove(self, moved: _Moved) -> list[_Moved]:
+        """Remove a directory that lies at the top; return those that lay in it."""
         try:
-            here = self._open(self._top, name)
+            with _opened(self._top, moved.name, self._device) as here:
+                below = self._clear(here, moved.path)
         except (FileNotFoundError, NotADirectoryError):  # somebody has exchanged it: the next pass sees that
             return []
-        try:
-            moved = self._clear(here)
-        finally:
-            os.close(here)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            os.rmdir(name, dir_fd=self._top)
-        return moved
+            os.rmdir(moved.name, dir_fd=self._top)
+        return below
 
-    def _moved(self, directory: int, name: bytes) -> bytes:
-        """Move a directory to the top, and return its name there."""
-        os.close(self._open(directory, name))  # the kernel wants one that we may write to
-        while True:
-            self._number += 1
-            new = b".yolofs-removes-%d-%d" % (os.getpid(), self._number)
+    def _moved(self, directory: int, name: bytes, path: bytes) -> list[_Moved]:
+        """Move a directory to the top.  If its disk does not rename it, as OverlayFS one of a lower
+        layer, move those in it, and remove it where it lies.
+        """
+        with _opened(directory, name, self._device) as here:  # the kernel wants one that we may write to
+            while True:
+                self._number += 1
+                new = b".yolofs-removes-%d-%d" % (os.getpid(), self._number)
+                try:
+                    os.stat(new, dir_fd=self._top, follow_symlinks=False)
+                except FileNotFoundError:
+                    break
             try:
-                os.stat(new, dir_fd=self._top, follow_symlinks=False)
-            except FileNotFoundError:
                 os.rename(name, new, src_dir_fd=directory, dst_dir_fd=self._top)
-                return new
-
-    def _open(self, directory: int, name: bytes) -> int:
-        """Open a directory on the same disk, and make it one that we may read and write."""
-        fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
-        try:
-            st = os.fstat(fd)
-            if st.st_dev != self._device:
-                raise OSError(errno.EXDEV, "it lies on another disk")
-            if st.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-                os.chmod(b"/proc/self/fd/%d" % fd, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
-            return os.open(b".", _DIRECTORY, dir_fd=fd)
-        finally:
-            os.close(fd)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+            else:
+                return [_Moved(new, path)]
+            below = self._clear(here, path)
+        os.rmdir(name, dir_fd=directory)
+        return below
 
     @contextlib.contextmanager
-    def _noted(self, name: bytes) -> Iterator[None]:
+    def _noted(self, path: bytes) -> Iterator[None]:
         """Go on after a failure.  Remember the first, or one that another pass cannot repair."""
         try:
             yield
         except OSError as error:
             if self._failure is None or self._failure.errno == errno.ENOTEMPTY:
-                self._failure = OSError(error.errno, error.strerror, name)
+                self._failure = OSError(error.errno, error.strerror, os.path.join(self._path, path))
+
+
+@contextlib.contextmanager
+def _opened(directory: int, name: bytes, device: int | None = None) -> Iterator[int]:
+    """Give a descriptor of a directory, made one that we may read and write, if it is ours.
+
+    Raises:
+        OSError: as open(2); EXDEV if it does not lie on the ``device``.
+    """
+    fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        st = os.fstat(fd)
+        if device not in (None, st.st_dev):
+            raise OSError(errno.EXDEV, "it lies on another disk")
+        if st.st_uid == os.geteuid() and st.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(b"/proc/self/fd/%d" % fd, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
+        here = os.open(b".", _DIRECTORY, dir_fd=fd)
+    finally:
+        os.close(fd)
+    try:
+        yield here
+    finally:
+        os.close(here)
 
 
 def _unlinked(directory: int, name: bytes) -> bool:

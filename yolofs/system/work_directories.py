@@ -14,14 +14,13 @@ import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from yolofs.system.busy_trees import empty
+from yolofs.system.busy_trees import remove_tree
 from yolofs.system.plain_files import is_there, open_plain
 
 Purpose: TypeAlias = Literal["diff", "edit", "ignored", "merge", "review", "undo"]
 """What a command works on in its directory; its name begins with that."""
 _NAME = rb"(?:diff|edit|ignored|merge|review|undo)-[a-z0-9_]{8}"
 _LOCK = b".lock"
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextlib.contextmanager
@@ -127,9 +126,4 @@ def _is_left(path: bytes) -> bool:
 
 def _remove(path: bytes) -> None:
     with contextlib.suppress(FileNotFoundError):  # the command's own tool may have removed it
-        fd = os.open(path, _DIRECTORY)
-        try:
-            empty(fd)
-        finally:
-            os.close(fd)
-        os.rmdir(path)
+        remove_tree(path)

@@ -25,10 +25,10 @@ from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.ready import Looks, Ready
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.errors import NotPreparedError, RolledBackError, YolofsError
 from yolofs.paths import RelPath
 from yolofs.store.base import Base
+from yolofs.system.busy_trees import remove_tree
 
 pytestmark = pytest.mark.usefixtures("way")
 

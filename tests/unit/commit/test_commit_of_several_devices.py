@@ -13,12 +13,12 @@ from tests.support.commit_model import CommitScribe, contents, scan
 from tests.support.required import do_without
 from tests.unit.commit.committing import OLD, open_scribe, read, stat_of, work_on_everything
 from yolofs.commit import execute
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.plan import Rewrite
 from yolofs.commit.plan.planner import plan_commit
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath
+from yolofs.system.busy_trees import remove_tree
 
 pytestmark = pytest.mark.usefixtures("way")
 

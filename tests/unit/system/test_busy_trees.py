@@ -1,4 +1,4 @@
-"""Emptying and measuring directories in which somebody else is at work."""
+"""Removing, emptying and measuring directories in which somebody else is at work."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import errno
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.model_steps import how_many
+from tests.support.overlay import container
 from yolofs.system import busy_trees
-from yolofs.system.busy_trees import Measured, empty, measure
+from yolofs.system.busy_trees import Measured, empty, measure, remove_tree
 
 FLAGS = os.O_RDONLY | os.O_DIRECTORY
 
@@ -41,6 +42,14 @@ def nest(directory: Path, depth: int) -> None:
         fd = below
     os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
     os.close(fd)
+
+
+def empty_at(directory: Path) -> None:
+    fd = os.open(directory, FLAGS)
+    try:
+        empty(fd)
+    finally:
+        os.close(fd)
 
 
 def test_all_kinds_of_files_go_and_the_directory_stays(top: tuple[Path, int]) -> None:
@@ -197,6 +206,60 @@ def test_another_disk_is_not_entered(top: tuple[Path, int]) -> None:
         assert (directory / "mounted/file").exists()
     finally:
         subprocess.run(["umount", directory / "mounted"], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+@pytest.mark.parametrize("act", [empty_at, lambda path: remove_tree(bytes(path))], ids=["empty", "remove"])
+def test_directories_of_a_containers_image_go(tmp_path: Path, act: Callable[[Path], None]) -> None:
+    """Their disk renames none of them."""
+    with container(tmp_path) as disk:
+        disk.renew(lambda image: nest(image, 3))
+        (disk.root / ("a" * 200) / "new/deep").mkdir(parents=True)
+        before = open_descriptors()
+        act(disk.root / ("a" * 200))
+        assert [path.name for path in disk.root.rglob("*")] in ([], ["a" * 200])
+        assert open_descriptors() == before
+
+
+def test_what_cannot_be_removed_is_named_by_the_path_that_it_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "top/a/b").mkdir(parents=True)
+    for name in ("a/b/stays", "a/b/goes", "a/goes"):
+        (tmp_path / "top" / name).touch()
+    really = os.unlink
+
+    def unlink(path: bytes, *, dir_fd: int) -> None:
+        if path == b"stays":
+            raise OSError(errno.EIO, "it stays")
+        really(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(OSError, match="it stays") as told:
+        remove_tree(bytes(tmp_path / "top"))
+    assert (told.value.errno, told.value.filename) == (errno.EIO, bytes(tmp_path / "top/a/b/stays"))
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["stays"]
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "directory", "deep"])
+def test_what_lies_at_a_path_is_removed_and_nothing_beside_it(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "place"
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (beside / "file").touch()
+    if kind == "file":
+        place.touch()
+    elif kind == "link":
+        place.symlink_to(beside)
+    else:
+        place.mkdir()
+        (place / "link").symlink_to(beside)
+        if kind == "deep":
+            nest(place, 1_000)
+        place.chmod(0)
+    remove_tree(bytes(place))
+    assert os.listdir(tmp_path) == ["beside"]
+    assert os.listdir(beside) == ["file"]
 
 
 def test_the_size_is_what_the_disk_has_of_it_each_file_once(top: tuple[Path, int]) -> None:

@@ -28,13 +28,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 
 from yolofs.commit.apply import other_devices, step_log
 from yolofs.commit.apply.places import SEAL, hidden_far
 from yolofs.commit.apply.ready import Ready, decode_ready
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.paths import display
+from yolofs.system.busy_trees import remove_tree
 from yolofs.system.plain_files import is_there, read_plain, sync_directory
 
 PLAN = b"plan.json"
@@ -139,7 +138,7 @@ def remove_before_it_begins(parking: bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(parking, name))
     if not needed:
-        shutil.rmtree(parking)
+        remove_tree(parking)
         return
     for left in os.listdir(parking):
         if left not in needed:

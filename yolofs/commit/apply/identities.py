@@ -15,7 +15,6 @@ from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import MadeObject, Ready
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -35,6 +34,7 @@ from yolofs.paths import RelPath, split
 from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import at
 from yolofs.system import syscalls
+from yolofs.system.busy_trees import remove_tree
 from yolofs.system.plain_files import is_there
 
 

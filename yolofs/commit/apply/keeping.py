@@ -14,7 +14,7 @@ from yolofs.commit.apply import copy_log, part_links
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.preparing import Preparing
-from yolofs.commit.apply.trees import copy_tree, remove_tree
+from yolofs.commit.apply.trees import copy_tree
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -32,6 +32,7 @@ from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import at
 from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
+from yolofs.system.busy_trees import remove_tree
 
 UNMADE = b"-unmade"
 """The end of the names of notes about what was made and then removed, as the commit was being taken

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.moves import Moves
 from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
@@ -29,6 +28,7 @@ from yolofs.store import copying
 from yolofs.store.copying import at
 from yolofs.store.owners import gives_group
 from yolofs.store.restored import Stamp
+from yolofs.system.busy_trees import empty
 from yolofs.system.open_trees import OpenTree
 from yolofs.system.plain_files import open_plain, read_note
 from yolofs.system.syscalls import device_and_mount, open_by_no_link
@@ -306,8 +306,7 @@ def _empty(directory: int, last: bytes) -> bool:
         if not stat.S_ISDIR(os.stat(last, dir_fd=directory, follow_symlinks=False).st_mode):
             return False
         with OpenTree(at(directory, last)) as tree, tree.directory(b"") as folder:
-            for name in map(os.fsencode, os.listdir(folder)):
-                remove_tree(at(folder, name))
+            empty(folder, path=tree.top)
     except FileNotFoundError:
         return False
     return True

@@ -24,7 +24,6 @@ from yolofs.commit.apply.moving_out import MovingOut
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.ready import MadeObject
 from yolofs.commit.apply.step_log import UNKNOWN_NS, LoggedStep, ObjectIdentity
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -44,6 +43,7 @@ from yolofs.store import copying
 from yolofs.store.copying import PathDescriptor, at, held
 from yolofs.store.restored import Stamp, by_names
 from yolofs.system import syscalls
+from yolofs.system.busy_trees import remove_tree
 
 _ARRIVALS = (Create, Place, Link, Duplicate)
 

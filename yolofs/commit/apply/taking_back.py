@@ -24,7 +24,6 @@ from yolofs.commit.apply.found_files import FOUND, paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import Plan, describe_step
 from yolofs.errors import CommitError, RolledBackError
@@ -32,6 +31,7 @@ from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.as_read import StoreFiles
+from yolofs.system.busy_trees import remove_tree
 from yolofs.system.plain_files import is_there
 from yolofs.system.stop_signals import exit_code_of
 

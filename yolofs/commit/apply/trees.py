@@ -1,4 +1,4 @@
-"""Copying and removing whole directory trees, for what cannot be renamed as it lies on another
+"""Copying and comparing whole directory trees, for what cannot be renamed as it lies on another
 device.
 
 Somebody may be at work in them, in base as well as in what a commit keeps: who had a directory open
@@ -129,46 +129,6 @@ def stamps_below(directory: bytes) -> set[Stamp]:
     """Return the stamps of all that lies in a directory, as far as that can be looked at."""
     with OpenTree(directory) as tree:
         return {(st.st_ino, st.st_ctime_ns) for _, st in tree.below(passes_over=True)}
-
-
-def remove_tree(path: bytes) -> None:
-    """Remove ``path``, of any type, with all below it, without following symbolic links.
-
-    Raises:
-        OSError: a part cannot be removed; the rest is partly gone.
-    """
-    directories: list[bytes] = []
-    with OpenTree(path) as tree:
-        with tree.place(b"") as top:
-            todo = [] if _is_unlinked(*top) else [b""]
-        while todo:
-            rel = todo.pop()
-            directories.append(rel)
-            _open_up(tree, rel)
-            with tree.directory(rel) as fd:
-                for name in map(os.fsencode, os.listdir(fd)):
-                    with named(path + rel + b"/" + name):
-                        if not _is_unlinked(fd, name):
-                            todo.append(rel + b"/" + name)
-        for rel in reversed(directories):
-            with tree.place(rel) as (fd, name):
-                os.rmdir(name, dir_fd=fd)
-
-
-def _is_unlinked(directory: int, name: bytes) -> bool:
-    """Remove a name, unless it is a directory's; tell whether it is gone."""
-    if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
-        return False
-    os.unlink(name, dir_fd=directory)
-    return True
-
-
-def _open_up(tree: OpenTree, rel: bytes) -> None:
-    """Widen the mode of a directory that is to be emptied, if that is ours to change."""
-    with tree.directory(rel, os.O_PATH | os.O_DIRECTORY) as fd:
-        st = os.fstat(fd)
-        if st.st_uid == os.geteuid() and st.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-            os.chmod(copying.PathDescriptor(fd).path, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
 
 
 def are_alike(one: bytes, other: bytes) -> bool:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.exchanged_names import SECRET, Exchanger, heard, holders_of_secret, state_of
-from yolofs.commit.apply.trees import copy_tree, has_names_elsewhere, remove_tree, stamps_below
+from yolofs.commit.apply.trees import copy_tree, has_names_elsewhere, stamps_below
+from yolofs.system.busy_trees import remove_tree
 
 NAMES = ("d", "d/sub", "d/sub/deep", "d/f", "copy", "copy/sub", "copy/sub/deep", "copy/f")
 
