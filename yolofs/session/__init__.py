@@ -47,6 +47,7 @@ Committing it, and taking that back::
     up_to            committing an earlier generation
     forced_files     what a commit replaces although the host has changed it
     undo             undoing a commit
+    other_commits    what commits before and after it mean for that
     undo_notes       which commit a commit undoes
 
 Commits that have ended::

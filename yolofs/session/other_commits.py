@@ -1,0 +1,101 @@
+"""What the commits before and after one mean for its undo: what they have changed, applied again,
+or made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+
+from yolofs.commit.apply import copy_log
+from yolofs.commit.apply.commit_directory import DamagedNoteError
+from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, opened_slots, read_plan
+from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
+from yolofs.errors import YolofsError
+from yolofs.session.ended_commits import ended_commits
+from yolofs.session.session import Session
+from yolofs.system.disks import OnDisk
+
+_DAMAGED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, errno.EFBIG})
+"""What is said of a file that is gone, or is no plain file."""
+
+
+def _later(session: Session, number: int) -> list[LaterCommit]:
+    """Return the commits after one that are in force; a commit and the undo of all of it are as if
+    neither were.
+
+    One whose plan or notes are damaged is left out: what it has changed is told as drift then.
+    """
+    ended = {one.number: one for one in ended_commits(session, since=number) if not one.is_given_up}
+    gone = {one.number for one in ended.values() if one.is_undone}
+    gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
+    above = [one for one in ended.values() if one.number > number and one.number not in gone]
+    undos = ended[number].undone_by if number in ended else ()
+    later: list[LaterCommit] = []
+    for one in above:
+        of, is_undo = one.undoes.commit if one.undoes is not None else None, one.number in undos
+        with _passing_over_damage():
+            later.append(LaterCommit.read(one.number, one.directory, takes_back=is_undo, undoes=of))
+    for one in ended.values():
+        undone = ended.get(one.undoes.commit) if one.undoes is not None else None
+        if undone is not None and undone.undoes is not None and undone.undoes.commit == number and not one.is_undone:
+            opened = frozenset[int]()
+            with _passing_over_damage():
+                opened = opened_slots(read_plan(undone.directory), number)
+            later.append(LaterCommit(one.number, (), applies_again=True, opened=opened))
+    return later
+
+
+def _earlier_times(session: Session, number: int) -> EarlierTimes:
+    """Return the times that directories had before those commits that came before one and stay
+    undone when that one is.
+
+    An undo gives no time of its own, so those are left out whose commit is still kept.
+    """
+    earlier = [one for one in ended_commits(session) if one.number < number and not one.is_given_up]
+    undone = {one.number for one in earlier if one.is_undone and number not in one.undone_by}
+    undone |= _applied_again_by(session, number)
+    times = EarlierTimes()
+    numbers = {one.number for one in earlier}
+    for one in earlier:
+        if one.undoes is not None and one.undoes.commit in numbers:
+            continue
+        if undone and one.number >= min(undone):  # nearly always there are none, and plans may be long
+            with _passing_over_damage():
+                times.add(read_plan(one.directory), is_undone=one.number in undone)
+    return times
+
+
+def _applied_again_by(session: Session, number: int) -> set[int]:
+    """Return which commit the commit of this number has applied again, by undoing its undo."""
+    of = {one.number: one.undoes.commit for one in ended_commits(session) if one.undoes is not None}
+    applied = of.get(of.get(number, 0))
+    return {applied} if applied is not None else set()
+
+
+@contextlib.contextmanager
+def _passing_over_damage() -> Iterator[None]:
+    """Pass over a commit whose files are damaged or gone, but over no disk that fails."""
+    try:
+        yield
+    except (YolofsError, DamagedNoteError):
+        pass
+    except OSError as error:
+        if error.errno not in _DAMAGED:
+            raise
+
+
+def _made_anew(session: Session, number: int) -> MadeAnew:
+    """Return what the commits and undos after a commit have made anew, in force or not."""
+    disk = session.base.on_disk(os.lstat(session.directory).st_dev, 0).disk
+    found: list[AnewOfCommit] = []
+    for one in ended_commits(session, since=number + 1):
+        copies = copy_log.read(one.directory)
+        directories = one.undoes.anew if one.undoes is not None else {}
+        if (copies or directories) and not one.is_given_up:
+            kept = {ino: OnDisk(disk, inode) for ino, inode in directories.items()}
+            with _passing_over_damage():
+                found.append(AnewOfCommit(Applied.read(one.number, one.directory), copies, kept))
+    return MadeAnew(found)
