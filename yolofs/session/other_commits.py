@@ -22,7 +22,7 @@ _DAMAGED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, er
 """What is said of a file that is gone, or is no plain file."""
 
 
-def _later(session: Session, number: int) -> list[LaterCommit]:
+def later_commits(session: Session, number: int) -> list[LaterCommit]:
     """Return the commits after one that are in force; a commit and the undo of all of it are as if
     neither were.
 
@@ -48,7 +48,7 @@ def _later(session: Session, number: int) -> list[LaterCommit]:
     return later
 
 
-def _earlier_times(session: Session, number: int) -> EarlierTimes:
+def earlier_times(session: Session, number: int) -> EarlierTimes:
     """Return the times that directories had before those commits that came before one and stay
     undone when that one is.
 
@@ -87,7 +87,7 @@ def _passing_over_damage() -> Iterator[None]:
             raise
 
 
-def _made_anew(session: Session, number: int) -> MadeAnew:
+def made_anew_since(session: Session, number: int) -> MadeAnew:
     """Return what the commits and undos after a commit have made anew, in force or not."""
     disk = session.base.on_disk(os.lstat(session.directory).st_dev, 0).disk
     found: list[AnewOfCommit] = []

@@ -54,7 +54,7 @@ from yolofs.session.ended_commits import EndedCommit, ended_commits, named
 from yolofs.session.generations import States
 from yolofs.session.interrupted import CommitSeals
 from yolofs.session.kept_size import forget_sizes
-from yolofs.session.other_commits import _earlier_times, _later, _made_anew
+from yolofs.session.other_commits import earlier_times, later_commits, made_anew_since
 from yolofs.session.session import Session
 from yolofs.session.undo_notes import UNDOES, Undoes
 from yolofs.state.tree import Tree
@@ -200,8 +200,8 @@ def prepare_undo(
     """
     plan = _checked_plan(session, commit)
     applied = Applied(commit.number, commit.directory, plan)
-    anew = _made_anew(session, commit.number)
-    later = _later(session, commit.number)
+    anew = made_anew_since(session, commit.number)
+    later = later_commits(session, commit.number)
     if any(one.takes_back for one in later):
         applied = without_moves_taken_back(applied, session.base, anew)
     seen = _looks_seen(applied, session.base)
@@ -211,7 +211,7 @@ def prepare_undo(
         session.store,
         into=into,
         later=later,
-        earlier_times=_earlier_times(session, commit.number),
+        earlier_times=earlier_times(session, commit.number),
         restored=restored.read_all(session.directory),
         anew=anew,
         force=force,
