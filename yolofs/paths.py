@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NewType
 
 from yolofs.text.characters import is_harmless
@@ -82,6 +82,14 @@ def first_below(paths: Sequence[RelPath], directory: bytes) -> RelPath | None:
     start = directory + b"/" if directory else b"\0"  # no path begins with that, and each is greater but the root
     at = bisect_left(paths, start)
     return paths[at] if at < len(paths) and is_below(paths[at], directory) else None
+
+
+def with_ancestors(path: bytes) -> Iterator[bytes]:
+    """Yield an absolute path, and all directories above it."""
+    yield path
+    while path != b"/":
+        path = path.rpartition(b"/")[0] or b"/"
+        yield path
 
 
 def display(path: bytes) -> str:

@@ -10,6 +10,7 @@ from yolofs.cli.history.missing_paths import meant
 from yolofs.errors import UsageError
 from yolofs.paths import RelPath, absolute, display, is_below, split
 from yolofs.session.session import Session
+from yolofs.text.enumeration import some_of
 
 _NAMED = 3
 """How many paths an error names; how many more there are is said."""
@@ -72,8 +73,7 @@ def check_paths_of_undo(
 
 
 def _listed(session: Session, paths: Sequence[RelPath]) -> str:
-    names = ", ".join(display(absolute(session.base.root, path)) for path in paths[:_NAMED])
-    return names + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
+    return some_of([display(absolute(session.base.root, path)) for path in paths], _NAMED)
 
 
 def _has_below(sorted_paths: Sequence[bytes], top: RelPath) -> bool:

@@ -37,6 +37,7 @@ from yolofs.session.commit import BaseLook, CommitResult, split_staged
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
+from yolofs.text.enumeration import some_of
 
 _PATHS_IN_HINT = 4
 _WHERE = {
@@ -364,8 +365,7 @@ def _goes_along(change: Change, held_back: Collection[RelPath]) -> bool:
 
 def named_paths(paths: Sequence[RelPath], root: bytes) -> str:
     """Return the first of some paths, and how many more there are."""
-    shown = ", ".join(display(absolute(root, path)) for path in paths[:_PATHS_IN_HINT])
-    return shown + (f" and {len(paths) - _PATHS_IN_HINT} more" if len(paths) > _PATHS_IN_HINT else "")
+    return some_of([display(absolute(root, path)) for path in paths], _PATHS_IN_HINT)
 
 
 def _hint(session: Session, held_back: HeldBack) -> str:

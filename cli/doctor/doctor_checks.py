@@ -39,6 +39,7 @@ from yolofs.state.hard_links import misnamed
 from yolofs.state.tree import Staged, Tree
 from yolofs.system.host_programs import find_program
 from yolofs.system.mounts import is_ours, mounts_at
+from yolofs.text.enumeration import some_of
 
 PACKAGE = os.path.dirname(yolofs.__file__)
 """Where the program lies."""
@@ -407,8 +408,7 @@ def _store(project: bytes) -> Iterator[CheckFinding]:
         )
         return
     paths = sorted(display(entry.path()) for lost in missing for entry in lost.names)
-    more = f" and {len(paths) - _MOST_LOST} more" if len(paths) > _MOST_LOST else ""
-    message = f"the content of {', '.join(paths[:_MOST_LOST])}{more} is missing from the store"
+    message = f"the content of {some_of(paths, _MOST_LOST)} is missing from the store"
     advice = "copy what you need from the mount, then travel to a generation without it (yolofs timeline), or abort"
     yield CheckFinding("store", Health.FAIL, message, advice)
 

@@ -27,6 +27,7 @@ from yolofs.session.merge import merges_at
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
+from yolofs.text.enumeration import some_of
 
 _LISTED = 20
 """How many conflicts are merged in order to preview the result."""
@@ -165,8 +166,7 @@ def _refusal(settled: SettledConflicts) -> str:
 
 
 def _names(paths: Sequence[RelPath]) -> str:
-    names = ", ".join(display(path.rpartition(b"/")[2]) for path in paths[:3])
-    return names if len(paths) <= 3 else f"{names} and {len(paths) - 3} more"
+    return some_of([display(path.rpartition(b"/")[2]) for path in paths], 3)
 
 
 def shows(session: Session, generation: Generation) -> bool:

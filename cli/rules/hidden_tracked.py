@@ -13,6 +13,7 @@ from yolofs.paths import RelPath, display, in_shell, join
 from yolofs.session.session import Session
 from yolofs.store.as_read import StoreFiles
 from yolofs.system.plain_files import read_plain
+from yolofs.text.enumeration import some_of
 
 _SHOWN = 3
 _COMMANDS = 5
@@ -76,10 +77,8 @@ def _lines(project: bytes, found: Sequence[bytes], what: str) -> list[str]:
     if not found:
         return []
     inside = project.rstrip(b"/") + b"/"
-    names = ", ".join(display(path.removeprefix(inside)) for path in found[:_SHOWN])
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return [
-        f"{what}: {names}{more}",
+        f"{what}: {some_of([display(path.removeprefix(inside)) for path in found], _SHOWN)}",
         f"to show {'them' if len(found) > 1 else 'it'} to programs:",
         *(f"  yolofs rule allow {in_shell(path)}" for path in found[:_COMMANDS]),
         *([f"  … and {len(found) - _COMMANDS} more"] if len(found) > _COMMANDS else []),

@@ -15,6 +15,7 @@ from yolofs.errors import SandboxError
 from yolofs.paths import display, is_below
 from yolofs.sandbox.tmp_mounts import PrivateTmp
 from yolofs.session import run_tmp
+from yolofs.text.enumeration import some_of
 
 _FOR_TEMPORARY_FILES = ("TMPDIR", "TMP", "TEMP", "TMUX_TMPDIR")
 """Variables that name a directory which has to be there."""
@@ -65,9 +66,9 @@ def say_what_is_not_there(
     found = list(dict.fromkeys(_missing(tmp, words, environment, directory, mountpoint)))
     if not found:
         return
-    names = ", ".join(found[:_MOST_NAMED]) + (f" and {len(found) - _MOST_NAMED} more" if found[_MOST_NAMED:] else "")
     warn(
-        f"not in this run, whose /tmp is its own: {names}; put it into the project, or show the run what the host has:"
+        f"not in this run, whose /tmp is its own: {some_of(found, _MOST_NAMED)};"
+        " put it into the project, or show the run what the host has:"
         f' run.tmp = "view" in {own_file()}'
     )
 

@@ -4,13 +4,13 @@ questions.  Pure.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from yolofs.access.explain import AccessOutcome, find_deciding, outcome
 from yolofs.access.questions import Operation
+from yolofs.paths import with_ancestors
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 
 K = TypeVar("K")
@@ -87,7 +87,7 @@ def suggest(book: RuleBook, accesses: Iterable[RecordedAccess], never: Iterable[
     them in a directory, and contradicts no other answer.  None is about one of the directories
     ``never`` or one above them.
     """
-    excluded = {b"/"}.union(*(_up(directory) for directory in never))
+    excluded = {b"/"}.union(*map(with_ancestors, never))
     places = _places([_Replayed(book, access) for access in accesses], excluded)
     found: dict[bytes, Suggestion] = {}
     changed = set(places)
@@ -163,9 +163,9 @@ def _add(counts: dict[K, int], key: K, by: int) -> None:
 def _places(replayed: Sequence[_Replayed], excluded: set[bytes]) -> dict[bytes, _AnsweredPath]:
     """Return the paths at and above those about which somebody has answered something."""
     answered = {one.access.path for one in replayed if one.access.was_allowed is not None}
-    places = {above: _AnsweredPath() for path in answered for above in _up(path) - excluded}
+    places = {above: _AnsweredPath() for path in answered for above in with_ancestors(path) if above not in excluded}
     for one in replayed:
-        for above in _up(one.access.path) & places.keys():
+        for above in places.keys() & with_ancestors(one.access.path):
             places[above].inside.append(one)
             if one.outcome is AccessOutcome.ASKS:
                 places[above].count(one, 1)
@@ -181,7 +181,7 @@ def _take_up(rule: PathRule, places: dict[bytes, _AnsweredPath]) -> set[bytes]:
         was_asked = one.outcome is AccessOutcome.ASKS
         one.outcome, one.place = one.becomes(rule), rule.path
         is_asked = one.outcome is AccessOutcome.ASKS
-        above = _up(one.access.path) & places.keys()
+        above = places.keys() & with_ancestors(one.access.path)
         changed |= above
         for path in above if was_asked is not is_asked else ():
             places[path].count(one, is_asked - was_asked)
@@ -232,12 +232,3 @@ def is_at_or_below(path: bytes, directory: bytes) -> bool:
 
 def _outcome(book: RuleBook, access: RecordedAccess) -> AccessOutcome:
     return outcome(book.at(access.path).state, access.operation)
-
-
-def _up(path: bytes) -> set[bytes]:
-    """Return a path and all above it."""
-    found = {path}
-    while path != b"/":
-        path = os.path.dirname(path)
-        found.add(path)
-    return found

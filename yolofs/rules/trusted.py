@@ -13,7 +13,7 @@ import msgspec
 from yolofs.config.lines import Meaning
 from yolofs.config.settings import RuleLine
 from yolofs.config.trust import WaitingLine, toml_text
-from yolofs.paths import display
+from yolofs.paths import display, with_ancestors
 from yolofs.registry.trust import Agreed, place_text
 from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
 from yolofs.rules.index import RuleIndex
@@ -35,6 +35,7 @@ from yolofs.rules.spelling import (
 )
 from yolofs.rules.tightening import SureRules, find_sure
 from yolofs.system.symlinks import TargetOf
+from yolofs.text.enumeration import some_of
 
 _WORD = "rules"
 _EXAMPLES = 3
@@ -356,7 +357,7 @@ def _opens(rule: Rule, places: Sequence[LoosenedPath]) -> str:
     groups: dict[RuleState, dict[bytes, None]] = {}
     for place in sorted(places, key=lambda place: (place.path.count(b"/"), place.path)):
         paths = groups.setdefault(place.before, {})
-        if not any(above in paths for above in _and_above(place.path)):
+        if not any(above in paths for above in with_ancestors(place.path)):
             paths[place.path] = None
     if not groups:
         return "with it other rules count, which let more through"
@@ -366,14 +367,6 @@ def _opens(rule: Rule, places: Sequence[LoosenedPath]) -> str:
     return "; ".join(
         f"{_examples(list(groups[state]))} {_NOW[rule.state]}: {state.value} without it" for state in states
     )
-
-
-def _and_above(path: bytes) -> Iterator[bytes]:
-    """Yield a path and all above it."""
-    yield path
-    while path != b"/":
-        path = path.rpartition(b"/")[0] or b"/"
-        yield path
 
 
 def _names_of(rule: Rule) -> str:
@@ -389,6 +382,4 @@ def _or(words: Sequence[str]) -> str:
 
 
 def _examples(paths: Sequence[bytes]) -> str:
-    more = len(paths) - _EXAMPLES
-    shown = ", ".join(display(path.replace(ANY, b"*")) for path in paths[:_EXAMPLES])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return some_of([display(path.replace(ANY, b"*")) for path in paths], _EXAMPLES)

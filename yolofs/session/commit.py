@@ -38,7 +38,7 @@ from yolofs.errors import ConflictError, RolledBackError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Keep, Snapshot
 from yolofs.os_errors import gone_said, reason_and_path
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, absolute, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED, note_ended_journal
@@ -56,6 +56,7 @@ from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import is_there, make_directory
 from yolofs.system.syscalls import fresh_ctime_ns
+from yolofs.text.enumeration import some_of
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -374,9 +375,8 @@ def _edits_kept(number: int, directory: bytes, plan: Plan) -> str:
                 paths.append(step.path)
     if not paths:
         return ""
-    path = display(os.path.join(plan.root, paths[0]))
-    more = f" and {len(paths) - 1} more" if paths[1:] else ""
-    return f"the host had edited {path}{more} meanwhile; that comes back by: yolofs undo {number} {path}"
+    names = [display(absolute(plan.root, path)) for path in paths]
+    return f"the host had edited {some_of(names, 1)} meanwhile; that comes back by: yolofs undo {number} {names[0]}"
 
 
 def note_arrived(session: Session, came: PutInPlace) -> None:

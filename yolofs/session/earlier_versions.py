@@ -14,7 +14,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple, assert_never
 
 import msgspec
@@ -39,6 +39,7 @@ from yolofs.session.root import read_session_file
 from yolofs.system.busy_trees import remove_tree
 from yolofs.system.own_names import SESSION_LINK, disk_state_name
 from yolofs.system.syscalls import sync_filesystem
+from yolofs.text.enumeration import some_of
 
 _FILES = frozenset(
     b"journal journal.torn journal.new session.json session.json.new rules.toml rules.toml.new rules.lock lock "
@@ -180,17 +181,11 @@ def objections(earlier: EarlierSession) -> list[str]:
         found.append("a commit was interrupted, and would write to base when it is finished")
     rules = [line for line in read_learned(path) if line.state not in _TIGHT]
     if rules:
-        found.append(f"its rules open something: {_some(f'{line.key} = {line.state}' for line in rules)}")
+        found.append(f"its rules open something: {some_of([f'{line.key} = {line.state}' for line in rules], _SHOWN)}")
     outside = [display(place) for place in _staged_outside(path, earlier.project)]
     if outside:
-        found.append(f"it stages changes outside of the project: {_some(outside)}")
+        found.append(f"it stages changes outside of the project: {some_of(outside, _SHOWN)}")
     return found
-
-
-def _some(items: Iterable[str]) -> str:
-    known = list(items)
-    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-    return ", ".join(known[:_SHOWN]) + more
 
 
 def _staged_outside(path: bytes, project: bytes) -> list[bytes]:

@@ -12,7 +12,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from yolofs.commit.apply import by_names, step_log
@@ -45,6 +45,7 @@ from yolofs.paths import RelPath, join, split
 from yolofs.store import copying
 from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
+from yolofs.system.open_trees import OpenTree
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
@@ -189,9 +190,9 @@ class BackSteps(BackInPlace):
                 is_anew = stat.S_ISDIR(st.st_mode) and not syscalls.look(path).keeps_birth
                 if is_anew and looks_of(st) in self._looks.get(step.inode, ()):
                     found.add(step_log.ObjectIdentity.of(st))
-                    found.update(
-                        step_log.ObjectIdentity.of(inside) for inside in _all_in(path, before_ns=st.st_ctime_ns)
-                    )
+                    with OpenTree(path) as tree:
+                        inside = [of for _, of in tree.below(passes_over=True) if of.st_ctime_ns <= st.st_ctime_ns]
+                    found.update(map(step_log.ObjectIdentity.of, inside))
         return found
 
     def clear_backups(self) -> None:
@@ -490,18 +491,3 @@ class BackSteps(BackInPlace):
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             self._keep_found(target, step)
-
-
-def _all_in(directory: bytes, *, before_ns: int) -> Iterator[os.stat_result]:
-    """Yield the attributes of all that lies in a directory, and has not changed later; what cannot
-    be looked at is left out.
-    """
-    todo = [directory]
-    while todo:
-        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
-            for entry in entries:
-                st = entry.stat(follow_symlinks=False)
-                if st.st_ctime_ns <= before_ns:
-                    yield st
-                if entry.is_dir(follow_symlinks=False):
-                    todo.append(entry.path)

@@ -28,12 +28,13 @@ from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import Plan, describe_step
 from yolofs.errors import CommitError, RolledBackError
 from yolofs.os_errors import reason_and_path
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, absolute, display
 from yolofs.progress import Progress
 from yolofs.store.as_read import StoreFiles
 from yolofs.system.busy_trees import remove_tree
 from yolofs.system.plain_files import is_there
 from yolofs.system.stop_signals import exit_code_of
+from yolofs.text.enumeration import some_of
 
 TellRestored: TypeAlias = Callable[[set[step_log.ObjectIdentity], set[step_log.ObjectIdentity]], None]
 """Is told the identities of what is in its place again, and of what among it could not be given the
@@ -122,8 +123,7 @@ def found_text(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
 
 
 def _shown(paths: Sequence[RelPath], root: bytes) -> str:
-    more = f" and {len(paths) - 1} more" if paths[1:] else ""
-    return f"{display(os.path.join(root, paths[0]) if paths[0] else root)}{more}"
+    return some_of([display(absolute(root, path)) for path in paths], 1)
 
 
 def roll_back(
