@@ -136,7 +136,7 @@ def settle_settings(written: Settings, agreed: frozenset[Meaning], around: Surro
             if wait is not None:
                 waiting.append(wait)
         values[path] = value
-    return SettledSettings(_with(values), tuple(waiting))
+    return SettledSettings(_settings_with(values), tuple(waiting))
 
 
 # ---- single keys
@@ -177,7 +177,7 @@ def _scratch(written: Settings, agreed: frozenset[Meaning], around: Surroundings
     meanings = {path: ("scratch", around.place_of(path)) for path in written.scratch}
     waits = [path for path, meaning in meanings.items() if meaning[1] not in usual and meaning not in agreed]
     what = "changes in them are neither shown nor committed unless you ask for them"
-    return _some(("scratch",), written.scratch, waits, what, meanings)
+    return _words_in_force(("scratch",), written.scratch, waits, what, meanings)
 
 
 def _allow_other(written: Settings, agreed: frozenset[Meaning], around: Surroundings) -> _Judged:
@@ -233,7 +233,7 @@ def _keep_env(written: Settings, agreed: frozenset[Meaning], _: Surroundings) ->
     waits = [name for name, meaning in meanings.items() if meaning not in agreed]
     what = "commands get all variables" if "*" in waits else "commands get the variables that have these names"
     what += ", also where hide_env keeps them back: tokens, passwords, keys"
-    return _some(path, written.run.keep_env, waits, what, meanings)
+    return _words_in_force(path, written.run.keep_env, waits, what, meanings)
 
 
 def _max_text_bytes(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
@@ -280,7 +280,7 @@ def _whole(path: KeyPath, value: Any, opens: str, meaning: Meaning, agreed: froz
     return _value(_DEFAULTS, path), WaitingLine(path, f"{'.'.join(path)} = {text}", opens, (meaning,))
 
 
-def _some(
+def _words_in_force(
     path: KeyPath, written: Sequence[str], waits: Iterable[str], opens: str, meanings: Mapping[str, Meaning]
 ) -> _Judged:
     """Judge a key that holds several words, each of which is in force or not."""
@@ -299,7 +299,7 @@ def _value(settings: Settings, path: KeyPath) -> Any:
     return value
 
 
-def _with(values: Mapping[KeyPath, Any]) -> Settings:
+def _settings_with(values: Mapping[KeyPath, Any]) -> Settings:
     """Return the defaults with some values in place of theirs."""
     tables: dict[str, dict[str, Any]] = {}
     top: dict[str, Any] = {}

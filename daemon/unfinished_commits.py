@@ -39,7 +39,7 @@ def finish_for_borrower(session: Session) -> str:
         return ""
     if found.is_to_go_back:
         roll_back_interrupted(session)
-        return _told(found.number, "taken it back")
+        return _notice(found.number, "taken it back")
     try:
         finish_interrupted(session)
     except (CommitError, OSError) as error:
@@ -48,11 +48,11 @@ def finish_for_borrower(session: Session) -> str:
             raise
         roll_back_interrupted(session)
         why = error.message if isinstance(error, CommitError) else reason(error)
-        return _told(found.number, f"taken it back, as it cannot be finished: {why}")
-    return _told(found.number, "finished it")
+        return _notice(found.number, f"taken it back, as it cannot be finished: {why}")
+    return _notice(found.number, "finished it")
 
 
-def _told(number: int, what: str) -> str:
+def _notice(number: int, what: str) -> str:
     return f"commit {number} was interrupted, as its command ended half way; the mount has {what}"
 
 

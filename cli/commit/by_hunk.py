@@ -75,7 +75,7 @@ def ask_about_hunks(
         paths = relative_paths(session, typed)
         new = session.state(session.timeline.resolve(up_to) if up_to is not None else None)
         hunks = Hunks(session, Tree(), new=new, paths=paths)
-        found = _without(session, excludes, [hunks.changes[index] for index in hunks.wanted])
+        found = _without_excluded(session, excludes, [hunks.changes[index] for index in hunks.wanted])
         changes = found if scratch or paths else without_scratch(found, session.regions)
         say_left_out(len(found) - len(changes))
         marks = marks_of(session, changes)
@@ -91,7 +91,7 @@ def ask_about_hunks(
     return Chosen(picks_of_answers(taken), shown, by_id, bool(chunks))
 
 
-def _without(session: Session, excludes: Sequence[str], changes: list[Change]) -> list[Change]:
+def _without_excluded(session: Session, excludes: Sequence[str], changes: list[Change]) -> list[Change]:
     """Return the changes that no pattern fits; print the patterns that fit nothing."""
     selection = Selection(session.regions, frozenset(Region), excluded=parse_excludes(session, excludes))
     excluded = Excluded.of(selection, changes)
@@ -212,7 +212,7 @@ class _Dialogue:
 
     def _answer(self, *, is_taken: bool) -> bool:
         self.chunks[self._at].is_taken = is_taken
-        return self._on()
+        return self._next_open()
 
     def _answer_file(self, *, is_taken: bool) -> bool:
         file = self.chunks[self._at].file
@@ -220,9 +220,9 @@ class _Dialogue:
             chunk = self.chunks[at]
             if chunk.file is file and (at == self._at or chunk.is_taken is None):
                 chunk.is_taken = is_taken
-        return self._on()
+        return self._next_open()
 
-    def _on(self) -> bool:
+    def _next_open(self) -> bool:
         """Go to the next question without an answer, from the beginning again at the end."""
         order = [*range(self._at + 1, len(self.chunks)), *range(self._at + 1)]
         self._at = next((at for at in order if self.chunks[at].is_taken is None), self._at)
@@ -309,7 +309,7 @@ class _Dialogue:
         self.chunks[:] = [chunk for chunk in self.chunks if chunk.file is not file]
         self.chunks[first:first] = new
         self._at = first - 1
-        self._on()
+        self._next_open()
         self._at = max(0, self._at)
 
 

@@ -89,7 +89,7 @@ def _dry_run_of(
                 shown, split = preview_commit(
                     session, msgspec.structs.replace(selection, left=out), up_to, is_again=True
                 )
-                shown = _without(shown, told)
+                shown = _without_told(shown, told)
                 looked = look_at_base(session, split)
         plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
     is_nothing = not plan.steps or not (shown.taken or may_change_links(plan, session.base))
@@ -114,7 +114,7 @@ def _dry_run_of(
     return shown, is_nothing and not (settled.merged or settled.dropped)
 
 
-def _without(shown: CommitPreview, told: Collection[RelPath]) -> CommitPreview:
+def _without_told(shown: CommitPreview, told: Collection[RelPath]) -> CommitPreview:
     """Return what would stay staged, without the paths that another line already tells of."""
 
     def is_told(paths: Iterable[RelPath]) -> bool:

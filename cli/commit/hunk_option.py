@@ -42,13 +42,13 @@ def picks_of_option(words: Iterable[str]) -> dict[str, LineNumbers | None]:
     Raises:
         UsageError: one is no id, or there is none.
     """
-    picks = parse_picks(_all(words))
+    picks = parse_picks(_with_those_of_stdin(words))
     if not picks:
         raise UsageError("stdin names no hunk", hint="yolofs hunks")
     return picks
 
 
-def _all(words: Iterable[str]) -> Iterator[str]:
+def _with_those_of_stdin(words: Iterable[str]) -> Iterator[str]:
     for word in words:
         if word != _FROM_STDIN:
             yield word

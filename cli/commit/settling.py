@@ -250,7 +250,7 @@ class ConflictWish:
 
         ``trusted`` follows the counts, ``ends`` all of it.
         """
-        by_way = {way: {path for path in conflicts if self._way(path) is way} for way in ConflictChoice}
+        by_way = {way: {path for path in conflicts if self._choice_at(path) is way} for way in ConflictChoice}
         not_applied = by_way[ConflictChoice.THEIRS] | by_way[ConflictChoice.SKIP]
         applied = [change for change in taken if not_applied.isdisjoint(change.paths)]
         clauses = [f"apply {summary(applied)}{trusted}"] if applied else []
@@ -281,7 +281,7 @@ class ConflictWish:
         Raises:
             ConflictError: of some nothing is wished.
         """
-        ways = {path: self._way(path) for path in looked.conflicts}
+        ways = {path: self._choice_at(path) for path in looked.conflicts}
         if any(way is None for way in ways.values()):
             raise conflict_error(looked)
         by_way = {way: [path for path in ways if ways[path] is way] for way in ConflictChoice}
@@ -313,7 +313,7 @@ class ConflictWish:
         )
         return DecidedConflicts(merges, settled, unmerged, made_again)
 
-    def _way(self, path: RelPath) -> ConflictChoice | None:
+    def _choice_at(self, path: RelPath) -> ConflictChoice | None:
         if path in self._chosen:
             return self._chosen[path]
         return ConflictChoice.MERGE if self._merges else self._side

@@ -82,7 +82,7 @@ def path_meant(
     session: Session, path: RelPath, typed: bytes = b"", *, before: bytes = b"", files: StateFiles | None = None
 ) -> str:
     """Return a question whether another path was meant, as :func:`meant`; "" if none is near."""
-    near = _near(session, files if files is not None else StateFiles(session, session.state()), path)
+    near = _most_alike(session, files if files is not None else StateFiles(session, session.state()), path)
     if near is None:
         return ""
     return f"did you mean {in_shell(before + _shown(session, near, typed))}?"
@@ -118,7 +118,7 @@ def _is_there(session: Session, path: RelPath) -> bool:
     )
 
 
-def _near(session: Session, files: StateFiles, path: RelPath) -> RelPath | None:
+def _most_alike(session: Session, files: StateFiles, path: RelPath) -> RelPath | None:
     """Return the path whose name is most like the one that is missing, None if none is."""
     from difflib import get_close_matches  # most commands name what there is
 

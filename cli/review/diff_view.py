@@ -152,11 +152,11 @@ def fact(file: FileHunks, hunk: Hunk) -> bytes:
     match hunk.kind:
         case HunkKind.ADDED | HunkKind.DELETED:
             side = change.new if hunk.kind is HunkKind.ADDED else change.old
-            return f"{hunk.kind.value}: {_what(side) if side is not None else ''}".encode()
+            return f"{hunk.kind.value}: {_kind_and_size(side) if side is not None else ''}".encode()
         case HunkKind.RENAMED:
             return b"renamed from " + (change.old_path or b"")
         case HunkKind.TYPE if change.old is not None and change.new is not None:
-            old, new = map(_what, (change.old, change.new))
+            old, new = map(_kind_and_size, (change.old, change.new))
             return f"another type: {old} -> {new}".encode()
         case HunkKind.BINARY if change.old is not None and change.new is not None:
             return f"not text: {change.old.size} -> {change.new.size} bytes".encode()
@@ -167,7 +167,7 @@ def fact(file: FileHunks, hunk: Hunk) -> bytes:
     return f"{hunk.kind.value}: {hunk.old} -> {hunk.new}".encode()
 
 
-def _what(side: Side) -> str:
+def _kind_and_size(side: Side) -> str:
     name = type_name(side)
     if side.type == stat.S_IFLNK:
         with contextlib.suppress(OSError):

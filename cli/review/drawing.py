@@ -164,7 +164,7 @@ def _row(model: ReviewModel, row: int, width: int) -> Line:
     if node.is_section:
         style = "bold ansired" if node.section in (Section.DELETED, Section.EMPTIED, Section.CODE) else "bold"
         count = f" ({node.total})"
-        title = f"{mark} {'' if node.is_open else '+'}{_told(model, node.section)}"
+        title = f"{mark} {'' if node.is_open else '+'}{_section_title(model, node.section)}"
         if len(title) + len(count) > width:
             title = title[: max(width - len(count) - 1, 0)] + "…"
         return [(here + style, _fit(title + count, width))]
@@ -181,7 +181,7 @@ def _row(model: ReviewModel, row: int, width: int) -> Line:
     return [(here + marked, head), (here + style, f"{letter} "[:width]), (here, _fit(name + details, rest))]
 
 
-def _told(model: ReviewModel, section: Section) -> str:
+def _section_title(model: ReviewModel, section: Section) -> str:
     """Return the title of a section; of git's own, what has happened there."""
     told = model.comparison.told if model.comparison is not None else {}
     return told.get(Sort(section.value), section.value) if section.is_folded else section.value

@@ -109,7 +109,7 @@ def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Do
         number, untold = None, ""
         if effect.is_told:
             held = {one.hunk.id for one in dropped.held}
-            things = [_thing(hunk, picks[hunk.id]) for hunk in _picked(files, picks) if hunk.id not in held]
+            things = [_dropped(hunk, picks[hunk.id]) for hunk in _picked(files, picks) if hunk.id not in held]
             try:
                 number = feedback.add(session.directory, things, effect.note)
             except OSError as error:  # it is dropped all the same
@@ -194,7 +194,7 @@ def _picked(files: Iterable[FileHunks], picks: Picks) -> list[Hunk]:
     return [hunk for file in files for hunk in file.hunks if hunk.id in picks]
 
 
-def _thing(hunk: Hunk, lines: LineNumbers | None) -> feedback.Dropped:
+def _dropped(hunk: Hunk, lines: LineNumbers | None) -> feedback.Dropped:
     count = len(hunk.old_lines)
     marked = [
         *((number, b"-" + line) for number, line in enumerate(hunk.old_lines, 1)),

@@ -32,7 +32,8 @@ def learn_rules(project: bytes, rules: Sequence[Rule]) -> None:
                 client.set_rule(rule)
             else:
                 _change_learned(project, partial(_learn, rule))
-            say(f"{key_text(rule, project)} is {rule.state.value} {_since(before, rule.state)}{_also(rule, project)}")
+            also = _also_in_force(rule, project)
+            say(f"{key_text(rule, project)} is {rule.state.value} {_since(before, rule.state)}{also}")
 
 
 def forget_rule(project: bytes, rule: Rule) -> None:
@@ -54,7 +55,7 @@ def forget_rule(project: bytes, rule: Rule) -> None:
     say(f"forgot the rule about {key_text(rule, project)}{now}")
 
 
-def _also(rule: Rule, project: bytes) -> str:
+def _also_in_force(rule: Rule, project: bytes) -> str:
     """Return where a rule is in force besides, as a link of base leads there, as the end of a
     sentence.
     """

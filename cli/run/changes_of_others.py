@@ -50,7 +50,7 @@ def divide_by_run(changes: Sequence[Change], run: int, attribution: Attribution 
     return work
 
 
-def also_text(others: Collection[int]) -> str:
+def other_runs_text(others: Collection[int]) -> str:
     """Return who else had a part in a change, for the end of its line; empty if nobody had."""
     return f"  (also: {', '.join(map(_name, others))})" if others else ""
 

@@ -16,7 +16,7 @@ from yolofs.changes.counting import counts
 from yolofs.cli.output import progress, say
 from yolofs.cli.project.which_project import session_directory
 from yolofs.cli.rules.hidden_tracked import untracked_lines
-from yolofs.cli.run.changes_of_others import ChangesByRun, also_text, divide_by_run, meanwhile, meanwhile_fields
+from yolofs.cli.run.changes_of_others import ChangesByRun, divide_by_run, meanwhile, meanwhile_fields, other_runs_text
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
 from yolofs.cli.show.folding import ChangeLine
@@ -371,7 +371,7 @@ def _listed(
     lines = []
     for line in (*of_note[:_SHOWN_OF_NOTE], *rest[:most]):
         text = f"  {change_line(line.change, path_display, marks, inside=inside)}{line.count_text}"
-        lines.append(text + also_text(work.also.get(id(line.change), ())))
+        lines.append(text + other_runs_text(work.also.get(id(line.change), ())))
     left = [*of_note[_SHOWN_OF_NOTE:], *rest[most:]]
     if more := len(left):
         left_out = (change for line in left for change in (line.change, *line.inside))

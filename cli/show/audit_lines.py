@@ -108,13 +108,14 @@ def note_text(note: Note) -> str:
             how = how_it_ended(note.outcome, display(note.by.encode()), is_allowed=note.is_allowed)
             how += f" ({note.waited_ms / 1000:.1f} s)"
             others = f" and {note.requesters - 1} more" if note.requesters > 1 else ""
-            return f"{_verb(note)} {_shown(note.path)}{size}, {_who(note.process)}{others}: {how}"
+            return f"{_verb(note)} {_shown(note.path)}{size}, {_process_text(note.process)}{others}: {how}"
         case RefusalNote():
-            why = f": {_why(note.rule, note.state)}" if note.rule is not None else ""
+            why = f": {_reason(note.rule, note.state)}" if note.rule is not None else ""
             if note.below:
-                return f"{_verb(note)}, {note.count} refused below {_shown(note.below)}, {_who(note.process)}{why}"
+                by = _process_text(note.process)
+                return f"{_verb(note)}, {note.count} refused below {_shown(note.below)}, {by}{why}"
             times = f" ({note.count} times)" if note.count > 1 else ""
-            return f"{_verb(note)} {_shown(note.path)}, {_who(note.process)}{times}{why}"
+            return f"{_verb(note)} {_shown(note.path)}, {_process_text(note.process)}{times}{why}"
         case RuleChange():
             change = f"{note.before or 'no rule'} -> {note.state or 'no rule'}"
             return f"{_shown(note.key)}: {change} ({note.source})"
@@ -238,11 +239,11 @@ def _shown(quoted: str) -> str:
     return display(unquote_to_bytes(quoted))
 
 
-def _who(process: Process) -> str:
+def _process_text(process: Process) -> str:
     return f"{_shown(process.name) or '?'} {process.pid}" if process.pid else "a process that could not be seen"
 
 
-def _why(rule: RuleNote, state: str) -> str:
+def _reason(rule: RuleNote, state: str) -> str:
     """Return why a rule refused something, or rather the state that was in force."""
     if RuleState(rule.state).may_write and state != rule.state:
         return f"the file has {UNKNOWN_NAMES}"

@@ -48,10 +48,10 @@ def record_line(entry: RecordEntry, path_display: PathDisplay, width: int) -> st
     head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {record_word(record):<8}"
     runs = sorted(runs_in(record) - {0})
     by = f"  [run{'s' if len(runs) > 1 else ''} {', '.join(map(str, runs))}]" if runs else ""
-    return f"{head}  {_what(record, path_display)}".rstrip() + by
+    return f"{head}  {_record_text(record, path_display)}".rstrip() + by
 
 
-def _what(record: Record, path_display: PathDisplay) -> str:
+def _record_text(record: Record, path_display: PathDisplay) -> str:
     match record:
         case Stage():
             how = ", metadata only" if record.origin is not None else ""

@@ -184,7 +184,7 @@ class _HunkMaker:
                 yield self._deleted()
                 return
             case ChangeKind.TYPE:
-                yield self._whole(HunkKind.TYPE, *(self._told(side) for side in (change.old, change.new)))
+                yield self._whole(HunkKind.TYPE, *(self._whole_side(side) for side in (change.old, change.new)))
                 return
             case ChangeKind.RENAMED:
                 yield self._whole(HunkKind.RENAMED, b"", b"")
@@ -199,15 +199,15 @@ class _HunkMaker:
         side = self._change.new
         text = self._text(side)
         lines = tuple(line_diff.split_lines(text)) if text is not None else ()
-        return self._whole(HunkKind.ADDED, b"", self._told(side), new_lines=lines)
+        return self._whole(HunkKind.ADDED, b"", self._whole_side(side), new_lines=lines)
 
     def _deleted(self) -> Hunk:
         side = self._change.old
         text = self._text(side)
         lines = tuple(line_diff.split_lines(text)) if text is not None else ()
-        return self._whole(HunkKind.DELETED, self._told(side), b"", old_lines=lines)
+        return self._whole(HunkKind.DELETED, self._whole_side(side), b"", old_lines=lines)
 
-    def _told(self, side: Side | None) -> bytes:
+    def _whole_side(self, side: Side | None) -> bytes:
         """Return all that is told of a file that comes or goes: its type, its content and its
         metadata.
         """
@@ -225,7 +225,7 @@ class _HunkMaker:
             yield self._target(old, new)
             return
         if new.type != stat.S_IFREG:
-            yield self._whole(HunkKind.TYPE, self._told(old), self._told(new))
+            yield self._whole(HunkKind.TYPE, self._whole_side(old), self._whole_side(new))
             return
         before, after = self._text(old), self._text(new)
         if before is None or after is None:

@@ -176,7 +176,7 @@ class Handlers:
         self.gate.check_stat(inode)
         self._check_counted(inode)
         attr = self.overlay.getattr(inode)
-        return EntryReply(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
+        return EntryReply(self._as_shown(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
     def birth_ns(self, number: int) -> int | None:
         """Return when a file was made, in ns since 1970, None where that is not known."""
@@ -216,7 +216,7 @@ class Handlers:
         if drops_setuid:
             self.overlay.drop_setuid(inode)
             attr = self.overlay.getattr(inode)
-        return EntryReply(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
+        return EntryReply(self._as_shown(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
     def readlink(self, number: int) -> bytes:
         """Return a symbolic link's target."""
@@ -307,7 +307,7 @@ class Handlers:
         mode, owner = self.overlay.inherit(directory, mode, owner)
         inode, attr = self.overlay.tmpfile(directory, mode, owner, is_writer=may_write(flags))
         opened = Opened(self._file_handle(inode, flags), ALL_STILL_KNOWN, inode.number)
-        return opened, EntryReply(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
+        return opened, EntryReply(self._as_shown(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
     def _open_existing(self, directory: Inode, name: bytes, flags: int, owner: Owner) -> tuple[Opened, EntryReply]:
         found = self.overlay.lookup(directory, name)
@@ -468,7 +468,7 @@ class Handlers:
         inode = directory.inode
         if name == b"..":
             inode = inode.parent or inode
-        return EntryReply(self._told(inode, self.overlay.getattr(inode)), 0.0, 0.0)
+        return EntryReply(self._as_shown(inode, self.overlay.getattr(inode)), 0.0, 0.0)
 
     def listed(self, directory: DirHandle, name: bytes) -> EntryReply:
         """Look up a name of an open directory; one that cannot be looked at is named all the same,
@@ -554,9 +554,9 @@ class Handlers:
         if attr is None:
             return EntryReply(None, name_timeout_s, 0.0)
         inode = self._inodes[attr.number]
-        return EntryReply(self._told(inode, attr), name_timeout_s, lifetimes.of_attr(inode, attr))
+        return EntryReply(self._as_shown(inode, attr), name_timeout_s, lifetimes.of_attr(inode, attr))
 
-    def _told(self, inode: Inode, attr: Attr) -> Attr:
+    def _as_shown(self, inode: Inode, attr: Attr) -> Attr:
         """Return attributes as they may be told; a link count of 1 means for a directory that it is
         not known.
         """

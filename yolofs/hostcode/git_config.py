@@ -160,15 +160,15 @@ _SCHEMES = frozenset({"https", "http", "ssh", "git", "file", "git+ssh", "ssh+git
 _BOOLEANS = frozenset({"true", "false", "yes", "no", "on", "off", "0", "1", ""})
 
 
-def _any(value: str) -> bool:
+def _is_printable(value: str) -> bool:
     return value.isprintable()
 
 
-def _word(value: str) -> bool:
+def _is_word(value: str) -> bool:
     return re.fullmatch(_WORD, value) is not None
 
 
-def _boolean(value: str) -> bool:
+def _is_boolean(value: str) -> bool:
     return value.lower() in _BOOLEANS
 
 
@@ -240,68 +240,68 @@ _ALIAS_OPTIONS = frozenset(
     | {"--staged", "--stat", "-a", "-b", "-p", "-s", "-sb", "-v", "-vv"}
 )
 _PLAIN: Final[Mapping[tuple[str, str], _IsHarmless]] = {
-    ("core", "repositoryformatversion"): _word,
-    ("core", "filemode"): _boolean,
-    ("core", "bare"): _boolean,
-    ("core", "logallrefupdates"): _word,
-    ("core", "ignorecase"): _boolean,
-    ("core", "precomposeunicode"): _boolean,
-    ("core", "symlinks"): _boolean,
-    ("core", "sparsecheckout"): _boolean,
-    ("core", "sparsecheckoutcone"): _boolean,
-    ("core", "autocrlf"): _word,
-    ("core", "eol"): _word,
-    ("core", "safecrlf"): _word,
-    ("core", "quotepath"): _boolean,
-    ("core", "untrackedcache"): _word,
-    ("core", "fsmonitor"): _boolean,  # git's own daemon; anything else is a program
-    ("core", "longpaths"): _boolean,
-    ("index", "sparse"): _boolean,
-    ("extensions", "objectformat"): _word,
-    ("extensions", "compatobjectformat"): _word,
-    ("extensions", "refstorage"): _word,
-    ("extensions", "worktreeconfig"): _boolean,
-    ("extensions", "relativeworktrees"): _boolean,
+    ("core", "repositoryformatversion"): _is_word,
+    ("core", "filemode"): _is_boolean,
+    ("core", "bare"): _is_boolean,
+    ("core", "logallrefupdates"): _is_word,
+    ("core", "ignorecase"): _is_boolean,
+    ("core", "precomposeunicode"): _is_boolean,
+    ("core", "symlinks"): _is_boolean,
+    ("core", "sparsecheckout"): _is_boolean,
+    ("core", "sparsecheckoutcone"): _is_boolean,
+    ("core", "autocrlf"): _is_word,
+    ("core", "eol"): _is_word,
+    ("core", "safecrlf"): _is_word,
+    ("core", "quotepath"): _is_boolean,
+    ("core", "untrackedcache"): _is_word,
+    ("core", "fsmonitor"): _is_boolean,  # git's own daemon; anything else is a program
+    ("core", "longpaths"): _is_boolean,
+    ("index", "sparse"): _is_boolean,
+    ("extensions", "objectformat"): _is_word,
+    ("extensions", "compatobjectformat"): _is_word,
+    ("extensions", "refstorage"): _is_word,
+    ("extensions", "worktreeconfig"): _is_boolean,
+    ("extensions", "relativeworktrees"): _is_boolean,
     ("extensions", "partialclone"): _is_name,
-    ("extensions", "preciousobjects"): _boolean,
-    ("user", "name"): _any,
-    ("user", "email"): _any,
-    ("submodule", "active"): _any,
-    ("submodule", "recurse"): _boolean,
+    ("extensions", "preciousobjects"): _is_boolean,
+    ("user", "name"): _is_printable,
+    ("user", "email"): _is_printable,
+    ("submodule", "active"): _is_printable,
+    ("submodule", "recurse"): _is_boolean,
     ("remote", "pushdefault"): _remote_name,
-    ("pull", "rebase"): _word,
-    ("pull", "ff"): _word,
-    ("push", "default"): _word,
-    ("push", "autosetupremote"): _boolean,
-    ("push", "followtags"): _boolean,
-    ("fetch", "prune"): _boolean,
-    ("fetch", "prunetags"): _boolean,
-    ("init", "defaultbranch"): _any,
-    ("merge", "conflictstyle"): _word,
-    ("merge", "ff"): _word,
-    ("rerere", "enabled"): _boolean,
-    ("color", "ui"): _word,
-    ("gc", "auto"): _word,
-    ("maintenance", "auto"): _boolean,
-    ("maintenance", "strategy"): _word,
-    ("lfs", "repositoryformatversion"): _word,
-    ("commit", "gpgsign"): _boolean,  # by gpg.program, which is not in this list
-    ("tag", "gpgsign"): _boolean,
+    ("pull", "rebase"): _is_word,
+    ("pull", "ff"): _is_word,
+    ("push", "default"): _is_word,
+    ("push", "autosetupremote"): _is_boolean,
+    ("push", "followtags"): _is_boolean,
+    ("fetch", "prune"): _is_boolean,
+    ("fetch", "prunetags"): _is_boolean,
+    ("init", "defaultbranch"): _is_printable,
+    ("merge", "conflictstyle"): _is_word,
+    ("merge", "ff"): _is_word,
+    ("rerere", "enabled"): _is_boolean,
+    ("color", "ui"): _is_word,
+    ("gc", "auto"): _is_word,
+    ("maintenance", "auto"): _is_boolean,
+    ("maintenance", "strategy"): _is_word,
+    ("lfs", "repositoryformatversion"): _is_word,
+    ("commit", "gpgsign"): _is_boolean,  # by gpg.program, which is not in this list
+    ("tag", "gpgsign"): _is_boolean,
     ("user", "signingkey"): _key,
-    ("user", "useconfigonly"): _boolean,
-    ("rebase", "autosquash"): _boolean,
-    ("rebase", "autostash"): _boolean,
-    ("rebase", "updaterefs"): _boolean,
-    ("branch", "autosetupmerge"): _word,
-    ("branch", "autosetuprebase"): _word,
-    ("i18n", "commitencoding"): _word,
-    ("i18n", "logoutputencoding"): _word,
-    ("index", "version"): _word,
-    ("feature", "manyfiles"): _boolean,
-    ("feature", "experimental"): _boolean,
+    ("user", "useconfigonly"): _is_boolean,
+    ("rebase", "autosquash"): _is_boolean,
+    ("rebase", "autostash"): _is_boolean,
+    ("rebase", "updaterefs"): _is_boolean,
+    ("branch", "autosetupmerge"): _is_word,
+    ("branch", "autosetuprebase"): _is_word,
+    ("i18n", "commitencoding"): _is_word,
+    ("i18n", "logoutputencoding"): _is_word,
+    ("index", "version"): _is_word,
+    ("feature", "manyfiles"): _is_boolean,
+    ("feature", "experimental"): _is_boolean,
     ("core", "sharedrepository"): _one_of("group", "umask", "true", "false", "0", "1"),  # not for everybody
-    ("receive", "denynonfastforwards"): _boolean,  # as `git init --shared` writes it
-    ("receive", "denydeletes"): _boolean,
+    ("receive", "denynonfastforwards"): _is_boolean,  # as `git init --shared` writes it
+    ("receive", "denydeletes"): _is_boolean,
     ("receive", "denycurrentbranch"): _one_of("refuse", "warn", "ignore", "updateInstead", "true", "false"),
 }
 """Settings without a subsection."""
@@ -343,10 +343,10 @@ and no settings.
 """
 _SHAPING_KEYS: Final = frozenset(tuple(name.split(".")) for name in _SHAPING.lower().split())
 _SECTIONS: Final[Mapping[str, _IsHarmless]] = {
-    "advice": _boolean,
+    "advice": _is_boolean,
     "alias": _alias,
-    "color": _any,
-    "pager": _boolean,  # anything else is a program
+    "color": _is_printable,
+    "pager": _is_boolean,  # anything else is a program
 }
 """Sections without subsections, whatever the key."""
 _NAMED: Final[Mapping[tuple[str, str], _IsHarmless]] = {
@@ -354,35 +354,35 @@ _NAMED: Final[Mapping[tuple[str, str], _IsHarmless]] = {
     ("remote", "pushurl"): _url,
     ("remote", "fetch"): _refspec,
     ("remote", "tagopt"): lambda value: value in ("--tags", "--no-tags"),
-    ("remote", "prune"): _boolean,
-    ("remote", "prunetags"): _boolean,
-    ("remote", "mirror"): _boolean,
-    ("remote", "promisor"): _boolean,
-    ("remote", "partialclonefilter"): _any,
-    ("remote", "skipfetchall"): _boolean,
-    ("remote", "skipdefaultupdate"): _boolean,
-    ("remote", "gh-resolved"): _any,
-    ("remote", "glab-resolved"): _any,
-    ("remote", "followremotehead"): _any,
+    ("remote", "prune"): _is_boolean,
+    ("remote", "prunetags"): _is_boolean,
+    ("remote", "mirror"): _is_boolean,
+    ("remote", "promisor"): _is_boolean,
+    ("remote", "partialclonefilter"): _is_printable,
+    ("remote", "skipfetchall"): _is_boolean,
+    ("remote", "skipdefaultupdate"): _is_boolean,
+    ("remote", "gh-resolved"): _is_printable,
+    ("remote", "glab-resolved"): _is_printable,
+    ("remote", "followremotehead"): _is_printable,
     ("branch", "remote"): _remote_name,
     ("branch", "pushremote"): _remote_name,
     ("branch", "merge"): lambda value: value.isprintable() and value.startswith("refs/"),
-    ("branch", "rebase"): _word,
+    ("branch", "rebase"): _is_word,
     ("branch", "description"): lambda _: True,
-    ("branch", "gh-merge-base"): _any,
-    ("branch", "vscode-merge-base"): _any,
-    ("branch", "github-pr-owner-number"): _any,
-    ("credential", "usehttppath"): _boolean,
+    ("branch", "gh-merge-base"): _is_printable,
+    ("branch", "vscode-merge-base"): _is_printable,
+    ("branch", "github-pr-owner-number"): _is_printable,
+    ("credential", "usehttppath"): _is_boolean,
     ("lfs", "access"): _one_of("basic", "none"),  # as git-lfs notes what a server has asked for
-    ("lfs", "locksverify"): _boolean,
-    ("maintenance", "enabled"): _boolean,
-    ("maintenance", "schedule"): _word,
+    ("lfs", "locksverify"): _is_boolean,
+    ("maintenance", "enabled"): _is_boolean,
+    ("maintenance", "schedule"): _is_word,
     ("submodule", "url"): _url,
-    ("submodule", "active"): _boolean,
-    ("submodule", "branch"): _any,
-    ("submodule", "ignore"): _word,
-    ("submodule", "shallow"): _boolean,
-    ("submodule", "fetchrecursesubmodules"): _word,
+    ("submodule", "active"): _is_boolean,
+    ("submodule", "branch"): _is_printable,
+    ("submodule", "ignore"): _is_word,
+    ("submodule", "shallow"): _is_boolean,
+    ("submodule", "fetchrecursesubmodules"): _is_word,
     ("submodule", "update"): _update,
 }
 """Settings with a subsection."""
@@ -396,15 +396,15 @@ _PUSHING: Final = frozenset({("remote", "pushurl"), ("branch", "pushremote"), ("
 def _is_plain(entry: ConfigLine, *, is_new: bool = False) -> bool:
     if entry.subsection is None:
         key = entry.section, entry.key
-        check = _any if key in _SHAPING_KEYS else _PLAIN.get(key) or _SECTIONS.get(entry.section)
+        check = _is_printable if key in _SHAPING_KEYS else _PLAIN.get(key) or _SECTIONS.get(entry.section)
     elif entry.section == "remote" and not _is_name(entry.subsection):
         return False  # an address in the place of a name
     else:
         check = _NAMED.get((entry.section, entry.key))
     if is_new and (entry.section, entry.key) == ("remote", "fetch"):
-        check = _any  # as of a mirror: there are no branches yet that it could move
+        check = _is_printable  # as of a mirror: there are no branches yet that it could move
     if entry.value is None:  # git takes it for true where there is true or false
-        return check in (_boolean, _word)
+        return check in (_is_boolean, _is_word)
     return check is not None and check(entry.value)
 
 

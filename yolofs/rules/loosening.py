@@ -196,7 +196,7 @@ class _Walk:
         """Yield those that stand for names which no rule's path has, unless that has been done of
         such a place.
         """
-        ways = (*_way(was), *_way(is_))
+        ways = (*_decided_by(was), *_decided_by(is_))
         decides = is_.rule.source if is_.rule is not None and id(is_.rule) in self._own else None
         key = (was.state, is_.state, decides, *ways)
         if key in self._seen:
@@ -240,7 +240,7 @@ class _Walk:
         return every, [name for name in names if name in of_own or any(one in suffixes for one in endings(name))]
 
 
-def _way(verdict: Verdict) -> tuple[object, ...]:
+def _decided_by(verdict: Verdict) -> tuple[object, ...]:
     """Return what, besides its rule, decides over names in a place that no rule's path has."""
     return (*map(id, verdict.patterns), None, verdict.outside, verdict.limit)
 

@@ -233,7 +233,7 @@ class RuleFiles:
                 if found:
                     more = [_in_force_now(one) for one in more]
                 found |= {one.meanings: one for one in more}
-                self._assume(_with(self._contents[Level.PROJECT].agreements.agreed, more))
+                self._assume(_agreed_with(self._contents[Level.PROJECT].agreements.agreed, more))
         finally:
             self._contents[Level.PROJECT] = content
         if not found:
@@ -376,7 +376,7 @@ class RuleFiles:
         return parse_rules(lines, self.project, self.home, file_name=name)
 
 
-def _with(agreed: Agreed, waiting: Iterable[WaitingLine]) -> Agreed:
+def _agreed_with(agreed: Agreed, waiting: Iterable[WaitingLine]) -> Agreed:
     return Agreed(agreed.meanings.union(*(one.meanings for one in waiting)), agreed.closed)
 
 

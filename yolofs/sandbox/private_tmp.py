@@ -60,7 +60,7 @@ def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[byte
     own = [rule for level in _OWN for rule in sources.rules_of(level)]
     ruled = [found for top in candidates if (found := _rule_in(top, own, shown)) is not None]
     levels = (level for level in Level if level is not Level.PROJECT)
-    index = RuleIndex(*(_about(candidates, sources.by_level.get(level, RuleSet())) for level in levels))
+    index = RuleIndex(*(_rules_over(candidates, sources.by_level.get(level, RuleSet())) for level in levels))
     kept = {one.directory for one in ruled}
     private = [top for top in candidates if top not in kept and index.at(top).state is RuleState.ALLOW]
     return TmpChoice(
@@ -70,7 +70,7 @@ def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[byte
     )
 
 
-def _about(directories: Sequence[bytes], rules: RuleSet) -> RuleSet:
+def _rules_over(directories: Sequence[bytes], rules: RuleSet) -> RuleSet:
     """Return the rules that may decide over some directories: most are for paths elsewhere."""
     found = (
         rule

@@ -86,22 +86,22 @@ def mount_private(view: bytes, tmp: PrivateTmp, cover: Cover | None) -> None:
     with contextlib.ExitStack() as stack:
         trees = {}
         for path in tmp.shown:  # before something lies over them
-            with _about(path), contextlib.suppress(FileNotFoundError):  # the view may have it no more
+            with _naming(path), contextlib.suppress(FileNotFoundError):  # the view may have it no more
                 trees[path] = stack.enter_context(part(HERE, view + path, with_mounts=True))
         tops = {}
         for path, source in tmp.sources.items():
-            with _about(path), opened(HERE, view + path) as place:
+            with _naming(path), opened(HERE, view + path) as place:
                 tree = tops[path] = stack.enter_context(part(HERE, source))
                 restrict(tree, NO_SETUID | NO_DEVICES)
                 mount_on(tree, place)
         for path, tree in trees.items():
-            with _about(path):
+            with _naming(path):
                 _mount_in(tops, path, tree)
         for path in tmp.wanted:
-            with _about(path), _way(tops, path, 0o700):
+            with _naming(path), _made_directory(tops, path, 0o700):
                 pass
         if cover is not None:
-            with _about(cover.path), filesystem(b"tmpfs", _SMALL, is_read_only=False) as tree:
+            with _naming(cover.path), filesystem(b"tmpfs", _SMALL, is_read_only=False) as tree:
                 if tmp.is_private(cover.path):
                     _mount_in(tops, cover.path, tree)
                 else:
@@ -120,14 +120,14 @@ def _fill(tree: int, cover: Cover) -> None:
 
 def _mount_in(tops: Mapping[bytes, int], path: bytes, tree: int) -> None:
     for _ in range(_ATTEMPTS):
-        with contextlib.suppress(FileNotFoundError), _way(tops, path, 0o755) as place:
+        with contextlib.suppress(FileNotFoundError), _made_directory(tops, path, 0o755) as place:
             mount_on(tree, place)
             return
     raise OSError(errno.ENOENT, "other runs take it away all the time")
 
 
 @contextlib.contextmanager
-def _way(tops: Mapping[bytes, int], path: bytes, mode: int) -> Iterator[int]:
+def _made_directory(tops: Mapping[bytes, int], path: bytes, mode: int) -> Iterator[int]:
     """Give a descriptor of a directory in a private one, made with all above it.
 
     What is no directory has been put there by a program, and goes.
@@ -167,7 +167,7 @@ def _step(directory: int, name: bytes, mode: int) -> int:
 
 
 @contextlib.contextmanager
-def _about(path: bytes) -> Iterator[None]:
+def _naming(path: bytes) -> Iterator[None]:
     """Have an error tell which path it is about."""
     try:
         yield

@@ -23,7 +23,7 @@ from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.ready import Looks, looks_of
 from yolofs.commit.apply.step_log import ObjectIdentity
-from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
+from yolofs.commit.apply.taking_back import found_text, outcome_text, roll_back
 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
 from yolofs.commit.merge.gone_from_base import paths_without_content
 from yolofs.commit.plan.last_check import check_rest
@@ -421,7 +421,7 @@ class TakenBack(NamedTuple):
     @property
     def text(self) -> str:
         """What has become of base."""
-        return told_of(self.meanwhile, self.root, self.directory)
+        return outcome_text(self.meanwhile, self.root, self.directory)
 
 
 def roll_back_interrupted(

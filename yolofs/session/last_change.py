@@ -149,7 +149,7 @@ def _last(states: States, path: RelPath, shown: Shown | None) -> LastChange | No
     last = None
     for segment in states.timeline.live_segments:
         for record in states.journal.read_segment(segment):
-            what = _what(record, path, shown)
+            what = _effect_of(record, path, shown)
             if what:
                 last = LastChange(what, record, segment)
     return last
@@ -168,7 +168,7 @@ def _by_another_name(session: Session, path: RelPath) -> Staged | None:
     return session.state().linked.get(session.base.number(st))
 
 
-def _what(record: Record, path: RelPath, shown: Shown | None) -> str:
+def _effect_of(record: Record, path: RelPath, shown: Shown | None) -> str:
     """Return what a record has done to what is shown at ``path``, empty if nothing that counts
     now.
     """
@@ -186,14 +186,14 @@ def _what(record: Record, path: RelPath, shown: Shown | None) -> str:
                 return "renamed" if is_below(path, record.src) else ""
             return "renamed" if staged is None and moved_here else ""
         case Keep():
-            return _kept(record, path, shown)
+            return _effect_of_keep(record, path, shown)
         case Snapshot() | Travel():
             return ""
         case _:
             assert_never(record)
 
 
-def _kept(record: Keep, path: RelPath, shown: Shown | None) -> str:
+def _effect_of_keep(record: Keep, path: RelPath, shown: Shown | None) -> str:
     """Return the same for what a commit of other changes left staged."""
     staged = shown.staged if shown is not None else None
     if record.ino is not None:

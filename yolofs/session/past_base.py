@@ -166,7 +166,7 @@ class PastBase:
             was = self._was.get(now.st_ino) or (self._was_of_several.get(now.st_ino) if now.st_nlink > 1 else None)
         slot = self._content_of(where.after)
         st = now if slot is None else _lstat(self._fetched.path(self._number, slot))
-        st = _with(st, was, file=now) if slot is not None or was is not None else st
+        st = _with_metadata(st, was, file=now) if slot is not None or was is not None else st
         numbers = now.st_dev, now.st_ino
         return _as_file(st, numbers) if numbers in self._of_several else st
 
@@ -469,7 +469,9 @@ def _as_file(st: os.stat_result, numbers: FileNumbers | None) -> os.stat_result:
     return _rebuilt(fields, st, st.st_atime_ns, st.st_mtime_ns)
 
 
-def _with(st: os.stat_result, was: MetadataBefore | None, *, file: os.stat_result | None = None) -> os.stat_result:
+def _with_metadata(
+    st: os.stat_result, was: MetadataBefore | None, *, file: os.stat_result | None = None
+) -> os.stat_result:
     """Return attributes with the metadata that something had, and as of the very ``file`` whose
     content they are of.
     """

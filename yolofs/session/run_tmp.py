@@ -49,7 +49,7 @@ def make(session: bytes, ways: Collection[bytes]) -> dict[bytes, bytes]:
             os.mkdir(path, 0o700)
         if path != top:
             _open_to_all(path)
-    known = _ways(session)
+    known = _known_ways(session)
     new = sorted(set(ways) - known)
     if new:
         text = b"".join(quote_from_bytes(path).encode() + b"\n" for path in new)
@@ -65,7 +65,7 @@ def size(session: bytes) -> Measured:
     """Return how much of the disk they take, without ways.  If there are very many names, that is a
     lower bound.
     """
-    ways = _ways(session)
+    ways = _known_ways(session)
     found = [measure(fd, _MOST_NAMES, without=_inside(ways, path)) for path, fd in _opened(session)]
     return Measured(sum(one.size_bytes for one in found), any(one.is_more for one in found))
 
@@ -76,7 +76,7 @@ def clear(session: bytes) -> None:
     Raises:
         OSError: something cannot be removed.
     """
-    ways = _ways(session)
+    ways = _known_ways(session)
     for path, fd in _opened(session):
         os.fchmod(fd, _MODE)  # a run may have closed it to changes
         empty(fd, _inside(ways, path))
@@ -122,7 +122,7 @@ def _opened(session: bytes) -> Iterator[tuple[bytes, int]]:
             os.close(fd)
 
 
-def _ways(session: bytes) -> set[bytes]:
+def _known_ways(session: bytes) -> set[bytes]:
     try:
         text = read_plain(os.path.join(top_of(session), _WAYS), _MOST_WAYS_BYTES)
     except FileNotFoundError:

@@ -120,11 +120,11 @@ def _made_for(source: OpenSpot, target: OpenSpot, listing: DirectoryListing) -> 
     """Yield which new directory stands for which old one, as far as these are there still."""
     for rel in listing:
         with contextlib.suppress(FileNotFoundError), _parent(source, rel) as old, _parent(target, rel) as new:
-            was, now = (_thing(at(*place)) for place in (old, new))
+            was, now = (_object_at(at(*place)) for place in (old, new))
             yield Copied(was, 1, now)
 
 
-def _thing(path: bytes) -> ObjectByDevice:
+def _object_at(path: bytes) -> ObjectByDevice:
     return ObjectByDevice.at(path, os.lstat(path))
 
 

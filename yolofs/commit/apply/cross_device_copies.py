@@ -73,7 +73,7 @@ class _CopyCheck:
     def check(self, store_path: Callable[[int], bytes]) -> None:
         for copy in self._copies():
             self._need(
-                copy.path, copy.target, sum(self._look(copy, thing) for thing in self._things_in(copy)), copy.source
+                copy.path, copy.target, sum(self._look(copy, thing) for thing in self._copied_with(copy)), copy.source
             )
         for step in self._plan.of(Rewrite):
             path = step.path if step.is_first else self._moves.before(step.path)
@@ -110,7 +110,7 @@ class _CopyCheck:
         if here is not None and there is not None and here != there:
             yield _Copy(path, source, target)
 
-    def _things_in(self, copy: _Copy) -> Iterator[_ToCopy]:
+    def _copied_with(self, copy: _Copy) -> Iterator[_ToCopy]:
         """Yield all that is copied with a thing; what a step of its own takes out before is not."""
         links: set[int] = set()
         todo: list[tuple[bytes, os.stat_result | None]] = [(copy.source, None)]

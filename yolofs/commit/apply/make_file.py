@@ -77,7 +77,7 @@ def make_file(source: copying.CopySource, folder: int, name: bytes) -> MadeFile:
             file_data.copy_data(source.fd, fd, wanted.st.st_size)
         left_out: tuple[str, ...] = () if copying.may_set_times(fd, wanted.st) else ("times",)
         st = os.fstat(fd)
-        if wanted.xattrs or wanted.unread or _who(st) != _who(wanted.st):
+        if wanted.xattrs or wanted.unread or _mode_and_owner(st) != _mode_and_owner(wanted.st):
             left_out = copying.write_metadata(fd, wanted)
             st = os.fstat(fd)
         return MadeFile(left_out, st)
@@ -88,5 +88,5 @@ def make_file(source: copying.CopySource, folder: int, name: bytes) -> MadeFile:
         os.close(fd)
 
 
-def _who(st: os.stat_result) -> tuple[int, int, int]:
+def _mode_and_owner(st: os.stat_result) -> tuple[int, int, int]:
     return st.st_mode, st.st_uid, st.st_gid

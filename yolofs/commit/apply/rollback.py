@@ -293,7 +293,7 @@ class BackSteps(BackInPlace):
         if step.replaced is not None and there == self._replaced_by(step):
             self._clear(kept)  # another name or a copy of what is still in its place
         elif old is not None:
-            near = self._near(step, old, away)
+            near = self._within_reach(step, old, away)
             self._swap_back(step, target, near, is_ours=is_ours, said=said, source=None if is_copy else source)
             if near != kept:
                 self._clear(kept)  # a copy
@@ -397,7 +397,7 @@ class BackSteps(BackInPlace):
                 return spot
         return None
 
-    def _near(self, step: _Arrival, old: Spot, away: Spot) -> Spot:
+    def _within_reach(self, step: _Arrival, old: Spot, away: Spot) -> Spot:
         """Return where what a step has replaced can be renamed from: it is copied to ``away`` if
         only the session's device has it, as the host has moved or removed the directory in which
         its own device did.

@@ -60,20 +60,21 @@ def take_commit_back(
             meanwhile = roll_back(plan, store, parking=parking, restored=restored, progress=progress, durable=durable)
         except (CommitError, OSError) as error:
             return CommitError(
-                f"{_told(failure)}; it could not be taken back either: {_told(error)}",
+                f"{_failure_text(failure)}; it could not be taken back either: {_failure_text(error)}",
                 done=failure.done if isinstance(failure, CommitError) else 0,
                 directory=parking,
                 hint="nothing is lost; fix that, then: yolofs commit --continue, or yolofs commit --roll-back",
             )
     taken_back = RolledBackError(
-        f"the commit was taken back: {_told(failure)}; {told_of(meanwhile, plan.root, parking)}", hint="yolofs commit"
+        f"the commit was taken back: {_failure_text(failure)}; {outcome_text(meanwhile, plan.root, parking)}",
+        hint="yolofs commit",
     )
     if isinstance(failure, KeyboardInterrupt):
         taken_back.exit_code = exit_code_of(failure)
     return taken_back
 
 
-def _told(failure: BaseException) -> str:
+def _failure_text(failure: BaseException) -> str:
     """Return what to say of a failure."""
     if isinstance(failure, KeyboardInterrupt):
         return "it was interrupted"
@@ -82,7 +83,7 @@ def _told(failure: BaseException) -> str:
     return getattr(failure, "message", str(failure))
 
 
-def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
+def outcome_text(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
     """Say what has become of base."""
     missing = ["what the host took away"] if meanwhile.gone or meanwhile.left else []
     missing += ["what is lost"] if meanwhile.lost else []

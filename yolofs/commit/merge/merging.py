@@ -205,10 +205,10 @@ class _Merger:
         if staged.origin is not None:
             if staged.origin != home:
                 raise UnmergeableError("its content is that of another file of base")
-            metadata = _merged_metadata(mine, theirs.metadata, self._was(staged))
+            metadata = _merged_metadata(mine, theirs.metadata, self._metadata_before(staged))
             return Merge(paths, staged, theirs, fingerprint, None, 0, metadata)
         if staged.home == home and self._has_same_content(staged, theirs, kept):
-            metadata = _merged_metadata(mine, theirs.metadata, self._was(staged))
+            metadata = _merged_metadata(mine, theirs.metadata, self._metadata_before(staged))
             return Merge(paths, staged, theirs, fingerprint, None, 0, metadata)
         ours = self._read_staged(staged)
         why_not = why_not_text(ours, theirs.content)
@@ -220,7 +220,7 @@ class _Merger:
             raise UnmergeableError(
                 f"what base had is not known: it was not text, or had more than {most}, when the view took it over"
             )
-        return _Texts(staged, mine, theirs, fingerprint, ours, kept, self._was(staged))
+        return _Texts(staged, mine, theirs, fingerprint, ours, kept, self._metadata_before(staged))
 
     def _has_same_content(self, staged: Staged, theirs: Theirs, kept: KeptBase | None) -> bool:
         """Tell whether base's file has the content that it had at copy-up: by what was kept of it,
@@ -230,7 +230,7 @@ class _Merger:
             return kept.content == theirs.content
         return not looks_changed(staged, theirs.st, self._base, self._restored)
 
-    def _was(self, staged: Staged) -> Owned | None:
+    def _metadata_before(self, staged: Staged) -> Owned | None:
         """Return the metadata that the base file of a staged one had, None if that is not known."""
         if staged.base is None or staged.base.owner is None:
             return None

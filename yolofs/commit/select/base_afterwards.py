@@ -119,7 +119,7 @@ class BaseAfterwards:
         keeps_owner = (st.st_uid, st.st_gid) == (here.st_uid, here.st_gid)  # else it may not be ours to give
         return Fingerprint(st.st_mtime_ns, size, fingerprint.ino, owner_of(st) if keeps_owner else None)
 
-    def there(self, place: RelPath | None, name: bytes) -> tuple[Entry | None, RelPath | None]:
+    def at_name(self, place: RelPath | None, name: bytes) -> tuple[Entry | None, RelPath | None]:
         """Return what base has at a name afterwards: an entry of the first tree, or the base path
         that it has now.
         """

@@ -187,8 +187,8 @@ class _Composing:
         if directory.place is None and directory.source is not None:
             names.update(self._base.names(directory.source))
         for name in sorted(names):
-            thing = self._thing(directory, name)
-            entry, rel = self._after.there(directory.place, name)
+            thing = self._shown_name(directory, name)
+            entry, rel = self._after.at_name(directory.place, name)
             path = join(directory.path, name)
             slot = join(directory.place, name) if directory.place is not None else None
             is_changed = first is not None and first.children is not None and name in first.children
@@ -217,7 +217,7 @@ class _Composing:
         is_changed = first is not None and first.children is not None and name in first.children
         return entry is not None and entry.had_base and not is_changed
 
-    def _thing(self, directory: _ComposedDirectory, name: bytes) -> ShownName | None:
+    def _shown_name(self, directory: _ComposedDirectory, name: bytes) -> ShownName | None:
         entry = directory.entry.children.get(name) if directory.entry is not None and directory.entry.children else None
         if entry is not None:
             if entry.is_tombstone:

@@ -274,12 +274,12 @@ class Splitter:
         records = []
         for entry in self._units.slots:
             if self._units.of[entry] in self._taken and not self._left_times.leaves_alone(entry):
-                path = _there(self._layout.of_slot(entry))
+                path = _placed(self._layout.of_slot(entry))
                 records.append(self._record(path, entry, entry.staged, entry.base, touched=entry in self._taken_in))
         for entry in self._units.inner:
             staged = entry.staged if self._is_itself_taken(entry) else None
             if staged is not None or entry in self._taken_in:
-                path = _there(self._layout.path(directory_of(entry)))
+                path = _placed(self._layout.path(directory_of(entry)))
                 source = self._source(entry) if staged is None else None
                 records.append(self._record(path, entry, staged, source, touched=entry in self._taken_in))
         records += [
@@ -309,7 +309,7 @@ class Splitter:
         records = []
         for entry, path in self._units.slots.items():
             if self._units.of[entry] not in self._taken:
-                base = _there(self._layout.path(entry.base)) if entry.base is not None else None
+                base = _placed(self._layout.path(entry.base)) if entry.base is not None else None
                 records.append(self._record(path, entry, entry.staged, base, is_moved=True))
             elif entry in self._left_in and entry.touched_ns:
                 records.append(self._passing(path, entry))
@@ -342,7 +342,7 @@ class Splitter:
 
     def _passing(self, path: RelPath, entry: Entry) -> Keep:
         """Return the record of a directory that base will have, and whose time it will not."""
-        return self._record(path, entry, None, _there(self._layout.path(directory_of(entry))))
+        return self._record(path, entry, None, _placed(self._layout.path(directory_of(entry))))
 
     def _record(
         self,
@@ -394,7 +394,7 @@ class Splitter:
         return [self._authors.sign(record, None) for record in records]
 
     def _path(self, rel: RelPath, *, is_moved: bool) -> RelPath:
-        return _there(self._layout.path(rel)) if is_moved else rel
+        return _placed(self._layout.path(rel)) if is_moved else rel
 
     # ---- files with several names in base
 
@@ -443,7 +443,7 @@ class Splitter:
         return counts
 
 
-def _there(path: RelPath | None) -> RelPath:
+def _placed(path: RelPath | None) -> RelPath:
     assert path is not None, "what is chosen has a place"
     return path
 

@@ -29,7 +29,7 @@ class LeftByCommit:
 
     def _is_it(self, index: int, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether what is at a path is the thing that a step (by its index) has left there."""
-        came, now = self._applied.came(index), self._thing(path, st)
+        came, now = self._applied.came(index), self._object_at(path, st)
         if (came is None or came.may_be(now.file)) and self._applied.is_older(self._base.path(path), st):
             return True
         return came is not None and self._stands_for(came, now, path, st)
@@ -38,7 +38,7 @@ class LeftByCommit:
         """Tell whether what base has at a path was made for something that the commit has left."""
         return self._anew.stands_for(self._left(came), now, self._base.path(path), st)
 
-    def _thing(self, path: RelPath, st: os.stat_result) -> ObjectByDisk:
+    def _object_at(self, path: RelPath, st: os.stat_result) -> ObjectByDisk:
         return ObjectByDisk(
             self._base.on_disk(st.st_dev, st.st_ino), syscalls.look(self._base.path(path)).lasting_birth_ns or 0
         )
@@ -48,7 +48,7 @@ class LeftByCommit:
         return ObjectByDisk(came, ready.births.get(came.inode, 0) if len(ready.disks) == 1 else 0)
 
     def _was_known_by(self, path: RelPath, st: os.stat_result) -> list[OnDisk]:
-        return self._anew.was_known_by(self._thing(path, st))
+        return self._anew.was_known_by(self._object_at(path, st))
 
 
 def without_moves_taken_back(applied: Applied, base: Base, anew: MadeAnew) -> Applied:
@@ -82,7 +82,7 @@ class _MovesTakenBack(LeftByCommit):
         """
         moves, count = Moves(self._plan()), len(self._back)
         for index, step in self._moved.items():
-            if step.path in self._back or self._is_there(index, self._now(step.path)):
+            if step.path in self._back or self._is_there(index, self._present_path(step.path)):
                 continue
             above, name = split(self._applied.parks[step.number].path)
             directory = moves.after(above)
@@ -97,7 +97,7 @@ class _MovesTakenBack(LeftByCommit):
         st = self._base.look(path)
         return st is not None and self._is_it(index, path, st)
 
-    def _now(self, path: RelPath) -> RelPath:
+    def _present_path(self, path: RelPath) -> RelPath:
         """Return where that is now which the commit has put at a path, or in a directory there."""
         above, rest = path, list[bytes]()
         while above:
@@ -116,7 +116,7 @@ class _MovesTakenBack(LeftByCommit):
             return step
         if isinstance(step, Place) and step.path in self._back:
             return self._applied.parks[step.number]  # to be parked, and not placed
-        now = self._now(step.path)
+        now = self._present_path(step.path)
         return step if now == step.path else msgspec.structs.replace(step, path=now)
 
 

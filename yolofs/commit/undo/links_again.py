@@ -277,14 +277,14 @@ class LinksAgain(UndoableNames):
         """
         if self._is_older_than(was, path, st, commit) is not False:
             return True
-        now = self._thing(path, st)
+        now = self._object_at(path, st)
         return any(self._stands_for(one, now, path, st) for one in (was, *self._applied.copies_of(was)))
 
     def _is_older_than(self, was: OnDisk, path: RelPath, st: os.stat_result, commit: int | None) -> bool | None:
         """Tell whether a file of base has the number that one had before a commit, and is older
         than that; None if nobody knows when it was born.
         """
-        if not was.may_be(self._thing(path, st).file):
+        if not was.may_be(self._object_at(path, st).file):
             return False
         birth_ns = syscalls.birth_ns(self._base.path(path))
         latest_ns = self._applied.ended_ns

@@ -287,7 +287,7 @@ class UndoableNames(LeftByCommit):
         if inode is None:
             return False
         was = ObjectByDisk(OnDisk(None, inode), self._applied.ready.births.get(inode, 0))
-        now = self._thing(path, st)
+        now = self._object_at(path, st)
         return was.may_be(now) and self._applied.is_older(self._base.path(path), st)
 
     def _is_set_back(self, path: RelPath, st: os.stat_result) -> bool:
@@ -315,7 +315,7 @@ class UndoableNames(LeftByCommit):
             if not may_go:
                 self._block_with(path, self._names_in(path), "something in it stays")
             elif park is not None and not self._is_free(park.path):
-                self._block_with(path, self._now(park.path), "its old place is taken or gone")
+                self._block_with(path, self._present_names(park.path), "its old place is taken or gone")
         return len(self._blocked) != before
 
     def _block_with(self, path: RelPath, others: Iterable[RelPath], why: str) -> None:
@@ -330,7 +330,7 @@ class UndoableNames(LeftByCommit):
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def _now(self, old: RelPath) -> list[RelPath]:
+    def _present_names(self, old: RelPath) -> list[RelPath]:
         """Return where a name is now that base had at a path before the commit, if anywhere."""
         above, name = split(old)
         directory = self._moves.after(above)

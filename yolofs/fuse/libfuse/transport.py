@@ -93,17 +93,17 @@ class Pyfuse3Transport:
 
     def forget_attributes(self, number: int) -> None:
         """Have the kernel ask for a file's attributes when it next needs them."""
-        with self._told():
+        with self._telling():
             pyfuse3.invalidate_inode(number, attr_only=True)
 
     def forget_file(self, number: int) -> None:
         """Have the kernel drop all that it has cached of a file."""
-        with self._told():
+        with self._telling():
             pyfuse3.invalidate_inode(number)
 
     def forget_name(self, parent: int, name: bytes) -> None:
         """Have the kernel drop a name, with all that it knows below."""
-        with self._told():
+        with self._telling():
             pyfuse3.invalidate_entry(parent, name)
 
     def expire_name(self, parent: int, name: bytes) -> None:
@@ -111,7 +111,7 @@ class Pyfuse3Transport:
         self.forget_name(parent, name)
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _telling(self) -> Iterator[None]:
         """Tell the kernel something: with the mount it forgets all, and what it does not know it
         need not forget.
         """

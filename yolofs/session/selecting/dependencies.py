@@ -74,7 +74,7 @@ class Dependencies:
                         changed = True
                 missing = [other for other in missing if not self._kept.has_place(other)]
                 if missing:
-                    self._hold(index, self._and_theirs(missing, needs, keeps=False), keeps=False)
+                    self._hold(index, self._with_what_goes_along(missing, needs, keeps=False), keeps=False)
                     changed = True
         while unneeded := {one for one in along if not self._is_needed(one, needs)}:
             along -= unneeded
@@ -106,7 +106,7 @@ class Dependencies:
                     changed = True
                     continue
                 for other in others:
-                    self._hold(other, self._and_theirs([index], needed_by, keeps=True), keeps=True)
+                    self._hold(other, self._with_what_goes_along([index], needed_by, keeps=True), keeps=True)
                     changed = True
 
     def _may_come_back(self, index: int, needs: dict[int, set[int]]) -> bool:
@@ -124,7 +124,7 @@ class Dependencies:
     def _is_needed(self, index: int, needs: dict[int, set[int]]) -> bool:
         return any(index in needed and self._kept.has_place(other) for other, needed in needs.items())
 
-    def _and_theirs(self, found: list[int], needs: dict[int, set[int]], *, keeps: bool) -> list[int]:
+    def _with_what_goes_along(self, found: list[int], needs: dict[int, set[int]], *, keeps: bool) -> list[int]:
         """Return some changes and all that go with them for their part, so that whoever picks them
         all need not try again.
         """
@@ -199,11 +199,14 @@ class Dependencies:
             return
         alike: defaultdict[tuple[object, ...], list[tuple[int, Hunk]]] = defaultdict(list)
         for index, hunk in in_place:
-            alike[_what(hunk)].append((index, hunk))
+            alike[_identity_of(hunk)].append((index, hunk))
         yield from alike.values()
 
     def _are_alike(self, indices: set[int]) -> bool:
-        said = [[_what(hunk) for hunk in self._kept.file(index).hunks if hunk.kind not in PLACES] for index in indices]
+        said = [
+            [_identity_of(hunk) for hunk in self._kept.file(index).hunks if hunk.kind not in PLACES]
+            for index in indices
+        ]
         return all(one == said[0] for one in said)
 
     def _hold_linked(self, links: list[list[tuple[int, Hunk]]], *, keeps: bool) -> bool:
@@ -240,5 +243,5 @@ def _old_file(change: Change) -> object:
     return _file(change.old) if change.old is not None else None
 
 
-def _what(hunk: Hunk) -> tuple[object, ...]:
+def _identity_of(hunk: Hunk) -> tuple[object, ...]:
     return hunk.kind, hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines, hunk.old, hunk.new

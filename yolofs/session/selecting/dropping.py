@@ -269,7 +269,7 @@ class _TakingBack(ViewWriter):
 
     def _take_back_in_place(self, index: int) -> None:
         change = self._changes[index]
-        path = self._moving.thing(index)
+        path = self._moving.path_of_new(index)
         kinds = {hunk.kind for hunk in self._gone(index)}
         if HunkKind.TARGET in kinds or self._is_other_with_names(change, path):
             self._replace(index, path)
@@ -416,7 +416,7 @@ class _TakingBack(ViewWriter):
         return path
 
     def _move(self, index: int) -> bool:
-        path, here = self._can_have(index), self._moving.thing(index)
+        path, here = self._can_have(index), self._moving.path_of_new(index)
         if path is None or is_below(path, here):
             return False
         self._rename(here, path)
@@ -436,7 +436,7 @@ class _TakingBack(ViewWriter):
             index = step.change
             if step.act != self._move or index in self._moving.parked:
                 continue
-            directory, here = self._moving.directory_of_old(index), self._moving.thing(index)
+            directory, here = self._moving.directory_of_old(index), self._moving.path_of_new(index)
             above = self.look(directory)
             if above is None or not stat.S_ISDIR(above.mode) or is_below(directory, here):
                 continue

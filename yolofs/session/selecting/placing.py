@@ -105,7 +105,7 @@ class PlacesNow:
         self.parked: dict[int, bytes] = {}
         """Those under way, by the names that they have in the directory that they go to."""
 
-    def thing(self, index: int) -> RelPath:
+    def path_of_new(self, index: int) -> RelPath:
         """Return the path at which the thing of a change lies that is in the new state."""
         change = self._places.changes[index]
         if index in self.back:
@@ -120,7 +120,7 @@ class PlacesNow:
             return ROOT
         index = self._places.arrived.get(path)
         if index is not None and (index in self.back or index in self.parked):
-            return self.thing(index)
+            return self.path_of_new(index)
         directory, name = split(path)
         return join(self.new(directory), name)
 
@@ -130,7 +130,7 @@ class PlacesNow:
             return ROOT
         index = self._places.left.get(path)
         if index is not None and self._places.changes[index].kind is ChangeKind.RENAMED:
-            return self.thing(index)
+            return self.path_of_new(index)
         directory, name = split(path)
         return join(self.old(directory), name)
 

@@ -15,7 +15,7 @@ from tests.support.commit_model import CommitScribe, scan
 from tests.unit.commit.apply.rolling_back import at, fail, interrupted, steps_of, stops_at, whole, work
 from yolofs.commit import resume
 from yolofs.commit.apply.step_log import ObjectIdentity
-from yolofs.commit.apply.taking_back import roll_back, told_of
+from yolofs.commit.apply.taking_back import outcome_text, roll_back
 from yolofs.commit.plan.plan import Rewrite
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
@@ -224,7 +224,7 @@ def test_a_mode_that_the_host_has_given_meanwhile_stays_and_is_told(
         assert set(meanwhile.given) <= MODES.keys()
         if steps == total - 1 and not is_twice:
             assert set(meanwhile.given) == MODES.keys()
-            assert f"the mode or owner that the host has given {at(scribe, meanwhile.given[0])}" in told_of(
+            assert f"the mode or owner that the host has given {at(scribe, meanwhile.given[0])}" in outcome_text(
                 meanwhile, scribe.base.root, parking
             )
         for name in MODES:
