@@ -33,8 +33,8 @@ from yolofs.session.session import Session
 def command(path: bytes, as_json: bool) -> None:
     """Tell which run and generation made the present content of PATH.
 
-    If several have written to a file, it tells the last one; `yolofs log -- PATH` lists them all.
-    For a file that was renamed after a commit, a second line tells who has written it before.
+    If several have written to a file, it tells the last; `yolofs log -- PATH` lists them all.
+    For a file that was renamed after a commit, a second line tells what wrote it before.
     For a directory it also tells how much has changed below it. For a path that is no longer staged
     it tells which commit applied it, as long as that commit is kept (see the setting keep_commits).
     """

@@ -96,10 +96,12 @@ def command(
     --unfold lists each change. With PATH it takes exactly what changed at or below these paths,
     wherever they lie; a PATH that is neither staged nor in base is an error. Either name of a
     renamed file takes the rename. A file in a new directory takes the directory along. The rest
-    stays staged, and the view is the same before and after. Some changes can only be applied
-    together, such as those of all names of a file with hard links: if you select only a part, all
-    of it stays staged, and if that part is PATH itself, the exit code is 16. If nothing is staged,
-    commit asks nothing, and the exit code is 0.
+    stays staged, and the view is the same before and after. If nothing is staged, commit asks
+    nothing, and the exit code is 0.
+
+    Some changes can only be applied together, such as those of all names of a file with hard links.
+    If you select only a part of them, all of them stay staged; if PATH is such a part itself, the
+    exit code is 16.
 
     What the host would run or trust later is listed apart: setuid and setgid files, devices,
     commands in your PATH, git's hooks, `.envrc`, tasks of editors, start files of shells, `~/.ssh`

@@ -59,8 +59,8 @@ def command(
     two; :PATH alone is what the view shows now. --run N shows what that run did, even if the real
     files have changed since.
 
-    A PATH needs no -- before it if it is no RANGE: `yolofs diff src` shows what changed in src, and
-    `yolofs diff 3 src` what generation 3 changed there. What is both is a RANGE.
+    `yolofs diff src` shows what changed in src, and `yolofs diff 3 src` what generation 3 changed
+    there. A word that could be a RANGE is one: put -- before a PATH of that name.
 
     Paths are relative to the project, or, if something outside it changed, to the base directory;
     stderr says so. stderr also lists what a patch cannot express, such as an empty directory or an

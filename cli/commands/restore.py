@@ -39,11 +39,12 @@ def command(paths: tuple[bytes, ...], text: str, words: tuple[str, ...], as_json
     is not touched.
 
     "commit N" is what base had right after that commit, whatever later commits made of it. "run N"
-    is what the view showed when that run ended, even before a commit; a snapshot's name means it
-    after a commit, too. All of these work as long as the commit is kept; a file that base has
-    changed since is refused. `yolofs undo` brings back what base had before a commit. With --hunk
-    only these hunks become what they are in the other version; all other changes stay. A hunk that
-    cannot go without others stays, and the exit code is 16.
+    is what the view showed when that run ended. Both, and the names of snapshots, also lead to what
+    was before a commit, as long as the commit is kept; a file that base has changed since is
+    refused. `yolofs undo` brings back what base had before a commit.
+
+    With --hunk only these hunks become what they are in the other version; all other changes stay.
+    A hunk that cannot go without others stays, and the exit code is 16.
     """
     if words:
         drop_picked(text, picks_of_option(words), paths, as_json=as_json)

@@ -27,8 +27,8 @@ def command() -> None:
     PATH is a path as in the shell, or a pattern in quotes: '**/NAME', '**/*.EXT', 'DIR/**/*.EXT';
     'PATH/**' is PATH with everything in it, whatever patterns say. A path in the mount stands for
     the same path in base. Links on the way are followed as base has them, or, where base has
-    nothing, as the view has them. Where the view has a directory instead of a link of base, the
-    rule is about what is in that directory; it is in force, too, where the link leads.
+    nothing, as the view has them. Where the view has a directory in place of a link of base, the
+    rule holds for that directory, and also where the link leads.
     """
 
 
@@ -121,9 +121,9 @@ def test_command(as_json: bool) -> None:
     refuse or ask about. It suggests the rules that would have spared most questions, and what
     speaks for each. It changes nothing.
 
-    The session records every ask and refusal. Of what rules allowed it records each path and
-    operation once: changes since the last commit, and the first 20,000 reads, executions and
-    listings since the mount.
+    The session records every ask and refusal. What rules allowed it records once for each path and
+    operation: changes since the last commit, and the first 20,000 reads, executions and listings
+    since the mount.
     """
     from yolofs.cli.rules.replay_report import emit_replay, read_accesses, replay_document
 

@@ -22,8 +22,8 @@ def command(as_json: bool) -> None:
     dimmed, with the numbers that they had. You cannot travel to these, but `yolofs log` and `yolofs
     diff --run N` show them.
 
-    "All written anew" is no travel: there a drop or a merge has written the whole state down once
-    more. The generation after it has the result.
+    "All written anew" marks where a drop or a merge wrote the whole state down again. It is no
+    travel, and the generation after it has the result.
 
     The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a
     snapshot that is dead; without Unicode they are * > @ o.

@@ -318,7 +318,7 @@ def _of_run(
             not kept.
     """
     if range_text != _ALL:
-        raise UsageError("--run says already which range is compared", hint=f"yolofs diff --run {number}")
+        raise UsageError("--run already says which range is compared", hint=f"yolofs diff --run {number}")
     from yolofs.audit.runs import find_run
     from yolofs.session.history import chapter_of, chapters_after
 

@@ -20,11 +20,11 @@ _COMMANDS = 5
 
 
 def untracked_lines(session: Session, changes: Collection[Change]) -> list[str]:
-    """Return what tells of the files that git tracks no more after some changes and that a rule
+    """Return what tells of the files that git no longer tracks after some changes and that a rule
     hides, and the commands that show them to programs; none for a guarded caller.
     """
     found = untracked(session, changes)
-    return _lines(session.project, found, "git took for deleted, and tracks no more, what a rule hides")
+    return _lines(session.project, found, "git took for deleted, and no longer tracks, what a rule hides")
 
 
 def untracked(session: Session, changes: Collection[Change]) -> list[bytes]:

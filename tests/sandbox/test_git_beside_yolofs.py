@@ -77,7 +77,7 @@ def allowing(program: Program) -> list[str]:
 
 
 def test_what_git_takes_for_deleted_as_a_rule_hides_it_is_told(tracking: Program) -> None:
-    told = "git took for deleted, and tracks no more, what a rule hides: .env, a b/.env.local, sub/.env"
+    told = "git took for deleted, and no longer tracks, what a rule hides: .env, a b/.env.local, sub/.env"
     done = tracking("run", "sh", "-c", "git rm -q --cached a.txt; echo c >sub/b.txt; git commit -qam work")
     for lines in (done.err.splitlines(), tracking("status").err.splitlines()):
         at = lines.index(told)
@@ -123,7 +123,7 @@ def test_a_linked_work_tree_and_a_submodule_are_told_of_too(tracking: Program) -
     git(linked / "within", "config", "user.name", "n")  # a submodule has settings of its own
     git(linked / "within", "config", "user.email", "n@example.org")
     done = tracking("run", "sh", "-c", "cd linked && git commit -qam work && cd within && git commit -qam work")
-    assert "git took for deleted, and tracks no more, what a rule hides: linked/.env, linked/a b/.env" in done.err
+    assert "git took for deleted, and no longer tracks, what a rule hides: linked/.env, linked/a b/.env" in done.err
     untracked = [found["path"] for found in tracking("status", "--json").json["hidden_untracked"]]
     places = (linked, linked / "within")
     assert untracked == sorted(f"{place}/{name}" for place in places for name in HIDDEN)
