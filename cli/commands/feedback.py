@@ -21,8 +21,8 @@ def command(only_new: bool, as_json: bool) -> None:
     """Print what the user has dropped of an agent's work, and why.
 
     It prints what the user dropped in `yolofs review`, with the note that the user typed. An
-    agent's next command (by `yolofs run` or a hook) prints what is new, once, by itself. A drop that
-    was taken back in the review is not printed.
+    agent's next command (by `yolofs run` or a hook) prints what is new, once, by itself. A drop
+    that was taken back in the review is not printed.
     """
     guard = options().guard
     with looking(find_project()) as session:

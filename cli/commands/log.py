@@ -39,8 +39,8 @@ def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: 
     names them.
 
     Without RANGE it begins with what happened before the commits that are kept (see the setting
-    keep_commits), dimmed. Generations from before a commit have numbers of their own. You can look at
-    them, but not travel to them; `yolofs undo` takes a commit back.
+    keep_commits), dimmed. Generations from before a commit have numbers of their own. You can look
+    at them, but not travel to them; `yolofs undo` takes a commit back.
     """
     with reading(find_project()) as session, chapters_told(session) as found:
         if run is not None:
