@@ -48,7 +48,9 @@ def test_the_commit_that_brought_it_is_undone(
 
 
 @pytest.mark.mount
-def test_it_is_undone_under_a_mount(yolofs: Program, before: dict[str, tuple[object, ...]]) -> None:
+def test_a_commit_of_settings_that_cannot_be_read_is_undone_under_a_mount(
+    yolofs: Program, before: dict[str, tuple[object, ...]]
+) -> None:
     stage(yolofs, BROKEN["no TOML"])
     with yolofs.mounted("--root", ".", expected_in_log=("not TOML",)) as view:
         yolofs("commit", "--yes", "--trusted")
@@ -60,7 +62,7 @@ def test_it_is_undone_under_a_mount(yolofs: Program, before: dict[str, tuple[obj
 
 @broken
 @pytest.mark.parametrize("way", ["--continue", "--roll-back"])
-def test_a_commit_that_was_killed_when_it_had_brought_it_is_settled(
+def test_a_commit_killed_after_it_brought_settings_that_cannot_be_read_is_settled(
     yolofs: Program, before: dict[str, tuple[object, ...]], text: bytes, way: str
 ) -> None:
     stage(yolofs, text)

@@ -56,13 +56,13 @@ def test_a_view_without_a_sandbox_shows_the_login_directory_empty(project: Path)
     assert "Permission denied" in done.stderr
 
 
-def test_where_a_rule_hides_it_runs_start_without_it(project: Path) -> None:
+def test_runs_start_without_a_login_directory_that_a_rule_hides(project: Path) -> None:
     script = f"y rule hidden {LOGIN} > /dev/null && y run -- sh -c 'ls -d {LOGIN}; echo started'"
     done = logged_in(project, script, "/run")
     assert done.stdout == "started\n", done.stderr
 
 
-def test_where_a_rule_hides_the_place_of_the_sockets_that_is_said(project: Path) -> None:
+def test_a_run_whose_socket_lies_where_a_rule_hides_it_says_so(project: Path) -> None:
     done = logged_in(project, f"y rule hidden {LOGIN} > /dev/null && y run -- true")
     assert done.returncode == 14
     assert f"yolofs: the sandbox needs {LOGIN}/yolofs for its socket, and the view does not show that" in done.stderr

@@ -32,6 +32,14 @@ def acl(text: str) -> bytes:
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", TAGS[tag], int(bits), 7) for tag, bits in entries)
 
 
+def give_list(path: Path, listed: bytes) -> None:
+    """Give a file an access control list; skip the test where the disk has none."""
+    try:
+        os.setxattr(path, XATTR, listed)
+    except OSError:
+        do_without("this filesystem has no access control lists")
+
+
 @pytest.mark.parametrize(
     ("mode", "text", "expected"),
     [
@@ -55,10 +63,7 @@ def test_a_list_of_an_unknown_version_leaves_the_owner_alone() -> None:
 def test_the_list_is_that_of_the_staged_file_also_while_the_data_is_in_base(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("data")
     (tmp_path / "f").chmod(0o660)
-    try:
-        os.setxattr(tmp_path / "f", XATTR, acl("user:6 alice:0 group:6 mask:6 other:0"))
-    except OSError:
-        do_without("this filesystem has no access control lists")
+    give_list(tmp_path / "f", acl("user:6 alice:0 group:6 mask:6 other:0"))
     with handlers_of(tmp_path) as handlers:
         handlers.overlay.attributes.is_shared = True
         handle = open_file(handlers, b"f")
@@ -88,11 +93,8 @@ def test_a_list_that_is_given_to_a_base_file_counts_at_once(tmp_path: Path) -> N
     (tmp_path / "f").write_text("data")
     (tmp_path / "f").chmod(0o664)
     listed = acl("user:6 alice:0 group:6 mask:6 other:4")
-    try:
-        os.setxattr(tmp_path / "f", XATTR, listed)
-        os.removexattr(tmp_path / "f", XATTR)
-    except OSError:
-        do_without("this filesystem has no access control lists")
+    give_list(tmp_path / "f", listed)
+    os.removexattr(tmp_path / "f", XATTR)
     with handlers_of(tmp_path) as handlers:
         found = found_in_a_shared_view(handlers)
         handlers.setxattr(found.number, os.fsencode(XATTR), listed)
@@ -105,10 +107,7 @@ def test_a_list_that_is_given_to_a_base_file_counts_at_once(tmp_path: Path) -> N
 def test_the_list_of_a_base_file_counts_for_its_copy(tmp_path: Path, kind: str) -> None:
     (tmp_path / "f").write_text("data")
     (tmp_path / "f").chmod(0o660)
-    try:
-        os.setxattr(tmp_path / "f", XATTR, acl("user:6 alice:0 group:6 mask:6 other:0"))
-    except OSError:
-        do_without("this filesystem has no access control lists")
+    give_list(tmp_path / "f", acl("user:6 alice:0 group:6 mask:6 other:0"))
     with handlers_of(tmp_path) as handlers:
         found = found_in_a_shared_view(handlers)
         size = 2 if kind == "data" else None
@@ -148,10 +147,7 @@ def directory_with_a_list(place: Path) -> Path:
     (place / "listed").touch(mode=0o600)
     (place / "plain").touch()
     (place / "link").symlink_to("listed")
-    try:
-        os.setxattr(place / "listed", XATTR, acl(LISTED))
-    except OSError:
-        do_without("this filesystem has no access control lists")
+    give_list(place / "listed", acl(LISTED))
     return place
 
 

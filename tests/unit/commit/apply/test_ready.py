@@ -63,7 +63,9 @@ def at(scribe: CommitScribe, name: str) -> Path:
 
 @pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
 @pytest.mark.parametrize("name", ["d/x", "linked"])
-def test_an_immutable_file_that_is_to_be_changed_in_place_ends_it(scribe: CommitScribe, name: str, flag: int) -> None:
+def test_an_immutable_file_that_is_to_be_changed_in_place_ends_the_commit(
+    scribe: CommitScribe, name: str, flag: int
+) -> None:
     if name == "linked":
         scribe.write(b"linked", b"new")
     else:
@@ -72,7 +74,7 @@ def test_an_immutable_file_that_is_to_be_changed_in_place_ends_it(scribe: Commit
         check_refused(scribe, f"not begun: .*/base/{name}: it is immutable or append-only")
 
 
-def test_something_of_the_hosts_where_a_new_file_is_to_be_ends_it(scribe: CommitScribe) -> None:
+def test_something_of_the_hosts_where_a_new_file_is_to_be_ends_the_commit(scribe: CommitScribe) -> None:
     scribe.write(b"d/new", b"new")
     text = "not begun: .*/base/d/new: the host has put something there meanwhile"
     check_refused(scribe, text, lambda: at(scribe, "d/new").write_text("the host's"))
@@ -110,7 +112,7 @@ def test_a_link_in_the_place_of_a_directory_ends_a_commit(scribe: CommitScribe) 
 
 @pytest.mark.root_only
 @pytest.mark.parametrize("mode", [0o755, 0o1777], ids=["closed", "sticky"])
-def test_a_directory_that_an_ordinary_user_may_not_change_ends_it(mode: int) -> None:
+def test_a_directory_that_an_ordinary_user_may_not_change_ends_the_commit(mode: int) -> None:
     place = Path(os.environ["XDG_RUNTIME_DIR"]).parent / f"yolofs-test.ready-{os.getpid()}"
     place.mkdir()
 
