@@ -3,93 +3,93 @@
 
 In the order in which a commit goes through them::
 
-    select/  what is applied, and what stays staged
-      selection    which changes are asked for
-      units        what belongs together and goes or stays as one
-      choice       which of these a selection takes, and what is held back
-      split        the state in two: what is applied, and what stays staged
-      compose      what stays staged when base is what one tree shows, and the view another
-      base_afterwards  base as it is then
-      staged_anew  what it loses or gets otherwise, staged so that the view goes on showing it
-      back_in_base  whether what is staged is just what base gets back by itself
-      linked_anew  the same for files with hard links of which both states change names
-      linked_files  files with hard links, which are not told name by name
+    select/  what is committed, and what stays staged
+      selection    which changes were asked for
+      units        which changes belong together, and are committed together or not at all
+      choice       which units a selection takes, and which changes are held back
+      split        divides the state: what is committed, what stays staged
+      compose      what stays staged once base is what a first state shows
+      base_afterwards  what base will have after the commit
+      staged_anew  stages copies of what base loses, so that the view goes on showing it
+      back_in_base  notices what need not stay staged, as base gets just that back
+      linked_anew  what stays staged of files with hard links of which two states change names
+      linked_files  finds all names of such files
       left_times   files with hard links that are committed without their time
-      what_base_had  what base had where something stays staged
-      written_at   which record made the file at each path, whatever was moved
-      restate      the state said anew, as merged, or without what base wins over
-    merge/  where base has changed, too
-      conflicts    where that is
-      drift_descriptions  how, and when: what is said of it
-      gone_from_base  what base has no more, and about which something is staged
-      merging      what merging with base comes to, path by path
-      text_merge   merging a text, by git's merge-file
-      separate_places  the same where no way to compare could tell it otherwise
-      diff3        the same without git
-      git_indexes  git's index, where the host has only looked
-      base_as_kept  a text that is what it was, whatever its times say
-    plan/  which object goes where
-      overridden_names  what base has now at every name of the tree
-      seen_twice   no name of base is changed at two places
-      spellings    nor under two spellings, where the disk takes them for one
+      what_base_had  records of what base had where something stays staged
+      written_at   which record made the file at each path, through renames
+      restate      writes the state anew, without some changes and with others merged
+    merge/  base has changed under what is staged
+      conflicts    finds where
+      drift_descriptions  says how base changed, and when
+      gone_from_base  what is staged in directories, or about files, that base no longer has
+      merging      merges with base, path by path
+      text_merge   merges a text, by git's merge-file
+      separate_places  merges texts that changed in separate places, so that every diff agrees
+      diff3        merges a text without git
+      git_indexes  tells that the host has only refreshed git's index
+      base_as_kept  tells that a file of base is as it was, whatever its times say
+    plan/  from a tree to steps
+      overridden_names  what base has at each name of the tree
+      seen_twice   refuses to change one name of base at two places
+      spellings    refuses to change one name of base under two spellings
       survivors    which object of base lives on under which name of the view
-      kept_objects  what earlier commits keep of base, as something that a tree can show
-      planner      the plan
-      link_changes  whether it does anything where no change is to be seen
-      plan         its form on the disk, before the first step
-      last_check   it leaves base the names that the view shows: found anew
-      recheck      it is still one for this base, after an interruption
-      moves        where things are before it and after it
-      cut_links    which hard links it cuts, as names move to another disk
-      script       it as a shell script
-      plan_text    it as a person reads it
-    apply/  doing it
+      kept_objects  what earlier commits keep of base, numbered like store inodes
+      planner      makes the plan
+      link_changes  tells that a plan does something though no change is listed
+      plan         the steps, and their form on the disk
+      last_check   checks that base will have just the names that the view shows
+      recheck      checks that the plan of an interrupted commit still fits base
+      moves        where things are before the commit and after it
+      cut_links    which hard links a commit cuts, as names move to another disk
+      script       the plan as a shell script
+      plan_text    the plan as a person reads it
+    apply/  carrying the plan out
       commit_directory  the files in a commit's directory
-      places       where a commit works: its folders, and base
-      directories  reaching directories of base so that nothing leads astray
-      preparing    what comes before the first step
-      make_file    making a file of the store anew, which is what most of that needs
-      lost_writes  store inodes made anew of which a disk may have lost something
-      linking      which new files are the store inodes themselves, and not copies
-      other_devices  folders there, in which is made what goes there, or gets a group of theirs
-      ready        what is known, and looked at, when all is made and base is not touched yet
-      cross_device_copies  what has to be copied to another device or mount, looked at then, too
+      places       the folders of a commit, and base
+      directories  opens directories of base so that no link leads astray
+      preparing    makes all new files before the first step
+      make_file    makes one file of the store anew
+      lost_writes  what a disk may have lost of the files that a commit is made from
+      linking      which new files are the store inodes themselves, and no copies
+      other_devices  folders on other devices, or of other groups
+      ready        what is known and checked when all is made and base is untouched
+      cross_device_copies  checks what steps will have to copy to another device or mount
       execution    carries the plan out
-      steps        the steps of it
-      moving_out   those that move something out of its place
-      bringing_in  those that put something in place
-      changing_in_place  those that change what stays where it is
-      keeping      what all steps do: keep what base had, and leave notes
-      step_log     those that are done, with the identities of what came and went
-      interrupts   Ctrl-C, which is never in the middle of a step
-      trees        copying and comparing whole directories, where no rename reaches
-      by_names     moving a directory name by name, where the filesystem renames none
+      steps        does one step
+      moving_out   steps that move something out of its place
+      bringing_in  steps that put something in its place
+      changing_in_place  steps that change what stays where it is
+      keeping      keeps what base had, and leaves notes, for all steps
+      step_log     the log of the steps that are done
+      interrupts   holds Ctrl-C back while a step is done
+      trees        copies and compares whole directories, where no rename reaches
+      by_names     moves a directory name by name, where the filesystem renames none
       copy_log     what was copied to another device, and which copy it is
-      part_links   what is kept of a file that lost a name gets apart from the others
-      given_ctimes  the ctimes that things have got by all that, which are not the host's doing
-      unset_metadata  what could not be set of times, modes and the like, told also after a kill
-      interrupted_progress  how far a commit came that was interrupted, for people
-      identities   which thing is where after a kill
-      done_steps   which steps are done then, by what is where
-      resume       finishes a commit that was killed
-      swapped_out  tells what the host has made of what was put in place, and keeps it
+      part_links   separates what a commit keeps from files that it is still a name of
+      given_ctimes  ctimes that a commit itself has changed, and not the host
+      unset_metadata  which times, modes, owners and attributes could not be set
+      interrupted_progress  how far an interrupted commit came, for people
+      identities   finds after a crash which thing is where
+      done_steps   finds which steps of an interrupted commit are done
+      resume       finishes an interrupted commit
+      swapped_out  keeps what the host has made of what was put in place
       rollback     undoes the steps
-      back_in_place  the same for what was changed in place
-      taking_back  takes a commit back by these, and removes what it leaves
+      back_in_place  undoes changes of what stays where it is
+      taking_back  takes a commit back, and removes what it leaves
       host_edits   what the host has changed since the look for drift
-      found_files  what the host had put in the way meanwhile
-      displaced    where base has its things while a commit stands half way
-    undo/  taking it out of base again, once it is done
-      applied      what it has made of base, and whether that is there still
-      homes        what it had renamed, and edited
-      git_indexes_left  git's index, where the host has only looked since
-      kept_texts   copies of texts that it brings back under what is staged
-      inverse      the state that base had before it, as a tree over base as it is
-      undoable_names  what of that may go back, as nobody has changed it since
+      found_files  what the host had put in the way
+      displaced    where base has its files while a commit is half done
+    undo/  taking a commit out of base again, once it is done
+      applied      what the commit made of base, and whether that is there still
+      homes        which files the commit had renamed and edited
+      git_indexes_left  tells that the host has only refreshed an index that the commit left
+      kept_texts   keeps copies of texts that come back under another staged version
+      inverse      the state that base had before, as a tree over base as it is
+      undoable_names  which names may go back, as nobody has changed them since
       links_again  which names become hard links again
       made_anew    what was copied or made anew, and stands for what is gone
-      left_by_commit  where that is which the commit has left, once a part of it is undone
-      as_records   the state written as records
+      left_by_commit  where things are that the commit has left, once a part of it is undone
+      as_records   the state that is left, written as records
 """
 
 from yolofs.commit.apply.execution import CommitOutcome, execute, resume

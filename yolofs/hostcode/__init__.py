@@ -2,18 +2,18 @@
 
 ::
 
-    mark        what a file becomes by a change, in a word
-    table       which paths those are, and why
-    row         the form of the table's lines
-    rows_of_homes, rows_of_projects, rows_of_systems, rows_of_tools  the lines
-    table_links  where else they lie, as links and git's settings in base have it
-    git_config  git's settings: read as git reads them, and which of them are harmless
-    git_files   what in a repository is code
-    unseen_places  where a link may lead to anything, as no commit looks there
-    git_index   whether an index names anything outside of the work tree
+    mark        why a commit takes a file only by name: a word, and its text
+    table       the table of paths at which host code lies
+    row         one row of the table
+    rows_of_homes, rows_of_projects, rows_of_systems, rows_of_tools  the rows
+    table_links  where else these paths lead, by links and git's settings in base
+    git_config  reads git's settings as git does, and tells which are harmless
+    git_files   which files in a repository are code
+    unseen_places  places where no commit looks, so a link there may lead to anything
+    git_index   tells whether an index names anything outside of its work tree
     git_work_trees  which index belongs to which work tree
-    git_ignored  what git ignores and what it tracks
-    code_files  which changes make such files
+    git_ignored  what git ignores and what it tracks: lists are folded by that
+    code_files  which changes make host code
     commands    commands on PATH, and files that run with the rights of their owner
-    mark_finder  all of that together
+    mark_finder  finds the marks of all changes
 """

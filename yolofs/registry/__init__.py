@@ -7,9 +7,9 @@ In the order in which they build on each other::
     identity    what tells a directory from all others, whatever it is called
     registry    one small file for each session: which directory it is about
     search      from the current directory to its project and its session
-    start       starting a session, and on which disk it is to lie
+    start       starts a session, and chooses the disk that it lies on
     runtime     where its mountpoint and its sockets are
-    link        the convenience link in the project, which nothing reads
-    trust       which settings of a project the user has agreed to, and which are in force for that
-    seal        what tells that a commit's plan was written by this user, here, for this session
+    link        the link in the project, for people: yolofs does not read it
+    trust       which settings of a project the user has agreed to
+    seal        proves that this user wrote a commit's plan, here, for this session
 """

@@ -8,7 +8,7 @@ Opening it::
     lock             its holder alone changes the session
     interrupted      a commit that stopped half way
     earlier_versions sessions that lay in the project, as ``.yolofs/``
-    moved_project    going on where the project is now
+    moved_project    goes on in the place that the project was moved to
     salvage          repairing a damaged journal
     forget           removing a session
 
@@ -17,9 +17,9 @@ What it shows, now and before::
     generations      the states of a journal, and the changes between them
     state_files      the files of one state
     named_states     the states that a user names: a generation, a run, a commit, base
-    looking_again    looking while a program goes on in the view
+    looking_again    looks again at what a program changes meanwhile
     last_change      which record made a path what it is
-    attribution      which runs made a difference
+    attribution      which runs made which change
     base_as_taken_over  base as it was when a run changed it
     history          what happened before the commits that are kept
     past_base        base as it was then
@@ -28,18 +28,18 @@ Changing what is staged::
 
     restore          bringing paths back
     selecting/       hunks that are picked
-      finding_hunks  those of what differs between two states
-      wanted_hunks   which of them are to be there
-      separate_changes  changes that have nothing to do with any other
+      finding_hunks  finds the hunks between two states
+      wanted_hunks   which hunks the result shall have
+      separate_changes  finds changes that depend on no others
       placing        where things lie while some changes are taken back
-      dropping       taking changes back
-      dependencies   parts that cannot be without the rest
-      actions        dropping, committing and editing hunks
+      dropping       takes changes out of the view
+      dependencies   holds back what needs hunks that were not picked
+      actions        drops, commits and edits hunks
     merge            settling conflicts in the view
     view_writer      making files in the view without a mount
     journal_copy     a journal that takes the place of the present one, whole or not at all
-    authors          who changed what is said anew
-    dead_generations dropping what the present is not built from
+    authors          which run made each change that is written anew
+    dead_generations drops generations that the present is not built on
 
 Committing it, and taking that back::
 

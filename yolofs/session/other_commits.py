@@ -26,7 +26,7 @@ def later_commits(session: Session, number: int) -> list[LaterCommit]:
     """Return the commits after one that are in force; a commit and the undo of all of it are as if
     neither were.
 
-    One whose plan or notes are damaged is left out: what it has changed is told as drift then.
+    One whose plan or notes are damaged is left out: what it has changed counts as drift then.
     """
     ended = {one.number: one for one in ended_commits(session, since=number) if not one.is_given_up}
     gone = {one.number for one in ended.values() if one.is_undone}

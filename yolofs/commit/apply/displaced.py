@@ -1,8 +1,8 @@
 """Where base has its files while a commit is half done: what has moved already, and what is parked.
 
-So a view can stay what it was, by the paths that base had before the commit, while the commit can
-neither go on nor be taken back.  Whether a step was done is told by the inode numbers of what lies
-where: of a commit that failed nothing else tells it.
+By that a view stays what it was, with the paths that base had before the commit, while the commit
+can neither go on nor be taken back.  Only the inode numbers of what lies where tell which steps a
+failed commit has done.
 """
 
 from __future__ import annotations

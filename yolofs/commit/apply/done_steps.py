@@ -1,5 +1,5 @@
-"""Which steps of an interrupted commit are done, told by what is where; what is half made is
-removed.
+"""Finds which steps of an interrupted commit are done, by what lies where, and removes what is half
+made.
 """
 
 from __future__ import annotations

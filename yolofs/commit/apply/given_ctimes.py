@@ -1,9 +1,9 @@
-"""The ctimes of what a commit has put in place, changed or taken names from: these are not the
-host's doing.
+"""The ctimes that a commit itself has changed, by putting files in place, changing them, or taking
+names from them: these are not the host's doing.
 
-A file that loses names to a copy (:mod:`yolofs.commit.apply.part_links`) gets another ctime by
-that, which only the process that does it knows.  So what each such file was is noted before.
-Whoever finishes the commit after a kill finds the file by that.
+A file that loses names to a copy (:mod:`yolofs.commit.apply.part_links`) gets another ctime, and
+only the process that takes the names knows it.  So what each such file was is noted before.
+Whoever finishes the commit after a kill finds the file by that note.
 """
 
 from __future__ import annotations

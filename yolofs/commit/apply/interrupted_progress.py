@@ -1,8 +1,7 @@
-"""How far a commit came that was interrupted, for people: nothing is opened for writing, nothing
-changed.
+"""How far an interrupted commit came, for people.  Nothing is opened for writing, nothing changed.
 
-The log says it of nearly all steps, and what is where of those that were done before their line was
-written.
+The log says it of nearly all steps.  Of a step that was done before its line was written, what lies
+where says it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ copies.
 
 A link costs a seventh of a copy, and takes no space.  The store keeps its name until all steps are
 durable, so that a commit that is taken back or given up loses nothing.  Then that name goes.
-``docs/design/commit.md`` says what may not come into base so, and why.
+``docs/design/commit.md`` says which files may not, and why.
 """
 
 from __future__ import annotations

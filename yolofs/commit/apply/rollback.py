@@ -1,4 +1,4 @@
-"""Taking a commit back that cannot go on, or shall not: base becomes again what it was before.
+"""Taking back a commit that cannot or shall not go on: base becomes again what it was before.
 
 The steps are undone from the last to the first.  As with a commit that goes on after a crash, each
 step is looked at first: inode numbers tell whether it was done, half done or not begun.  What the
@@ -366,8 +366,8 @@ class BackSteps(BackInPlace):
         """Return the inode number of a directory that a step has put in place, and whose disk in
         user space has numbered it anew with its path, so that only the log would know it.
 
-        It is taken for that if it belongs to whom it should, and what the step was to bring in is
-        gone from where that lay.  None if the disk is none of these, or the step was not done.
+        It is taken for that if it has the right owner, and what the step was to bring in has left
+        its old place.  None if the disk is none of these, or the step was not done.
         """
         target = Spot(*split(step.path))
         if self._inode(self._comes_from(step)) is not None:

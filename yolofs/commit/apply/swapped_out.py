@@ -1,5 +1,5 @@
-"""What a commit has put in place and the host has changed since, or put there itself: told apart
-from what is ours, and kept in the folder ``found``.
+"""What the host has put in the place of a commit's files, or changed of them: it is told apart from
+what is ours, and kept in the folder ``found``.
 
 A thing is ours by its inode number and by what it was given: its size, time and bytes.  The number
 alone tells only which thing it is, and the host may have written to that very thing.

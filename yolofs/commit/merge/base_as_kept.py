@@ -3,7 +3,7 @@
 Its times do not count: the host may have touched it, or written the same again, as two calls of
 ``git checkout`` do.
 
-What is kept, and of which files, :mod:`yolofs.state.kept_bases` tells.
+:mod:`yolofs.state.kept_bases` says what is kept, and of which files.
 """
 
 from __future__ import annotations

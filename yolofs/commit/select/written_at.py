@@ -1,5 +1,5 @@
-"""Which record made the file at each path, by whatever name it was then: what is moved takes along
-what is known of all below it.
+"""Which record made the file at each path, whatever its name was then: a move takes along what is
+known of everything below it.
 """
 
 from __future__ import annotations

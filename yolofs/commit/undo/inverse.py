@@ -1,14 +1,15 @@
 """What takes a commit out of base again: an override tree over base as it is now that shows what
 base had before.
 
-Committing that tree undoes the commit.  Each name that the commit changed gets an entry.  What it
-removed or replaced shows as the thing that it keeps (:mod:`yolofs.commit.plan.kept_objects`), what
-it moved as a redirect, what it made as nothing, and what it changed in place as a store inode with
-the file as it was.
+Committing that tree undoes the commit.  Each name that the commit changed gets an entry:
 
-A name is taken back only if base has there what the commit left.  Where another commit has changed
-it since, it stays, and so does what cannot go without it; where the host has, that is told as
-drift.
+- What the commit removed or replaced shows as the thing that it keeps
+  (:mod:`yolofs.commit.plan.kept_objects`).
+- What it moved shows as a redirect, and what it made as nothing.
+- What it changed in place shows as a store inode with the file as it was.
+
+A name is taken back only if base has there what the commit left.  If a later commit has changed it,
+it stays, and so does what cannot go without it.  If the host has, that is drift.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decides, for each name that a commit changed, whether it may be undone, and where it shows then.
 
-A name goes back only if base has there what the commit left.  Where another commit has changed it
-since, it stays, and so does what cannot go without it.  Where the host has, that is drift.
+A name goes back only if base has there what the commit left.  If a later commit has changed it, it
+stays, and so does what cannot go without it.  If the host has, that is drift.
 """
 
 from __future__ import annotations

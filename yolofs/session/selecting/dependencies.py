@@ -1,8 +1,8 @@
-"""Holds the parts of a selection that cannot be without the rest, so that the others can be
+"""Holds back those picked hunks that need hunks which were not picked, so that the others can be
 committed or dropped.
 
-Of a commit, what needs a hunk that was not picked stays staged; a new directory comes along with
-what is picked in it. Of a drop, what a hunk needs that was not picked stays as it is.
+In a commit, a hunk stays staged if it needs one that was not picked; a new directory comes along
+with what is picked in it.  In a drop, a hunk stays as it is if one that was not picked needs it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Changes that have nothing to do with any other: such can be dropped without a look at the rest,
-however many there are.
+"""Finds changes that have nothing to do with any other.  They can be dropped without a look at the
+rest, however many changes there are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which hunks of a comparison are to be there, one change after the other."""
+"""Which hunks of a comparison the result shall have, one change after the other."""
 
 from __future__ import annotations
 
