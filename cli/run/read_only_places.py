@@ -54,10 +54,11 @@ def which_are_read_only(
     directory: bytes,
     code: int,
 ) -> list[ReadOnlyPlace]:
-    """Return what a command was to write that ended with ``code``, as far as it lies in the
-    directories ``native``, which come straight from the disk.
+    """Return what a command line names to be written in the directories ``native``, which come
+    straight from the disk.
 
-    If it succeeded, these are the paths of those commands in it that may have failed all the same.
+    ``code`` is the command's exit code.  If it succeeded, only commands in it count that may have
+    failed all the same.
     """
     if not native:
         return []

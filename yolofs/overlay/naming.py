@@ -255,8 +255,8 @@ class Naming:
         return entry
 
     def _keep_removed(self, rel: RelPath, ino: StoreIno) -> None:
-        """Keep what base has at a name that is gone from the view, and that a new file gets, if it
-        is what it was as the name went.
+        """Keep what base has at a name that the view had removed and gives to a new file, if base
+        has not changed it since.
         """
         st, was = self._base.look(rel), self._layers.tree.was.get(rel)
         if st is not None and was is not None and is_as_it_was(st, was, self._base):

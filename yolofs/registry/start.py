@@ -1,7 +1,7 @@
 """Starting a session: where it is to lie, and making it.
 
-A session lies on the disk of its project where that can be, so that what a commit replaces need
-only be renamed and what is copied up may share its blocks.  The place on another disk than that of
+A session lies on the disk of its project if it can: then a commit only renames what it replaces,
+and a copy-up may share blocks.  The place on another disk than that of
 the state directory follows the freedesktop trash specification 1.0 with ``.yolofs-UID`` for
 ``.Trash-UID``.
 """

@@ -2,9 +2,9 @@
 
 The override tree knows a base file that was copied up by its inode number.  Numbers alone prove
 nothing: the host may have deleted the file and given its number to another.  So what base has at a
-name is taken for the staged file only if it is the same file (device and number) as the one at the
-place where that was copied up.  If the host has put something else there, it must still have the
-fingerprint that was taken then.
+name is taken for the staged file only if it is the same file (device and number) as at the path
+that was copied up.  If the host has put something else at that path, the file must still have the
+fingerprint that was taken at copy-up.
 """
 
 from __future__ import annotations

@@ -340,7 +340,7 @@ def _named(path: bytes) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _held(directory: bytes) -> Iterator[bytes]:
-    """Give a path that leads to a directory as long as this lasts, also if that cannot be read."""
+    """Give a path that leads to a directory for the time of the block, even if it cannot be read."""
     fd = open_by_no_link(directory, os.O_PATH | os.O_DIRECTORY)
     try:
         yield b"/proc/self/fd/%d" % fd

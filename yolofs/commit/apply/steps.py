@@ -145,8 +145,10 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
                 continue
 
     def _close(self, thing: PathDescriptor, st: os.stat_result, mode: int, path: RelPath) -> None:
-        """Give a directory its mode back, if it was opened up; ``path``: by what it is told if that
-        has no setgid any more, as the kernel takes that away from who is not in the group.
+        """Give a directory its mode back, if it was opened up.
+
+        If its setgid is gone, that is noted at ``path``: the kernel lets nobody set it who is not
+        in the group.
         """
         if _is_opened_up(st, mode):
             os.chmod(thing.path, mode)

@@ -5,10 +5,10 @@ which base fills with one thing and the view with another (or nothing).  A direc
 base path, wherever it lies in the view, or, if it was born there, by its entry.  Slots that only
 make sense together are one *unit*:
 
-* those that something moved from and to, so that all in an exchange or a circle of renames,
-* all names of a staged file, and all names of a base file with hard links that differ,
-* a deleted directory and what was moved out of it, or is changed and has another name in it,
-* a directory that an undo makes anew, and all that comes back in it.
+* both ends of a move, and so all slots of an exchange or a circle of renames,
+* all names of a staged file, and all names that differ of a base file with hard links,
+* a deleted directory and what was moved out of it, and a changed file with another name in it,
+* a directory that an undo makes anew, and everything that comes back in it.
 
 What a directory itself is (mode, owner, times) is a unit of its own, unless the directory has
 moved.

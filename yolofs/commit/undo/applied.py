@@ -159,8 +159,8 @@ class Applied:
         return kept if not types or stat.S_IFMT(kept.st_mode) in types else None
 
     def _looks_kept(self, number: int) -> AbstractSet[Looks]:
-        """Return what a thing that is kept in a slot looked like in base, as far as that is known:
-        several looks if two devices have used the same inode number.
+        """Return how the thing that a slot keeps looked in base, as far as that is known; several
+        looks if two devices have used the same inode number.
         """
         inode = self._kept_from.get(number)
         return self._looks.get(inode, set()) if inode is not None else set()
