@@ -16,8 +16,8 @@ def is_compiled() -> bool:
 
 
 def stale_sources(directory: str) -> list[str]:
-    """Return the sources of a package that were changed since what stands in their place was
-    compiled: they are not what runs.
+    """Return the sources of a package that have changed since they were compiled: what runs is
+    older.
 
     What was installed goes by the content that the install has noted, as an installer gives all
     files the time at which it writes them, in any order.  Where somebody has put a compiled module

@@ -236,8 +236,8 @@ def emit_taken(
 
 
 def warn_of_cut_links(session: Session, split: Split, looked: BaseLook) -> None:
-    """Say which names become files of their own, as they move to another disk, and which names keep
-    what the file was.
+    """Say which names become files of their own, as they move to another disk, and which keep the
+    old content.
     """
     if not (session.base.mounts and moves_far(looked.names, session.base)):
         return

@@ -155,8 +155,8 @@ def _differences(
     expand: bool,
     place: Callable[[], bytes],
 ) -> list[_Differences]:
-    """Return what differs between the states that the words of a command line mean; of a run that
-    went on during a commit what it did before and after that.
+    """Return what differs between the states that a command line means.  A run that went on during
+    a commit has two differences: before the commit and after it.
 
     ``place`` gives a directory for what has to be read meanwhile.
 

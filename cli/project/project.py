@@ -55,8 +55,8 @@ def reading(project: bytes) -> Iterator[Session]:
 
 @contextlib.contextmanager
 def reading_whole(project: bytes) -> Iterator[Session]:
-    """Open a session as :func:`reading`, for what is nothing while a commit is interrupted: what a
-    commit, an undo or a removal of old ones would do, what is to be brought back.
+    """Open a session as :func:`reading`, for what has no meaning while a commit is interrupted: a
+    preview of a commit, an undo or a removal of old commits, and bringing back.
 
     Raises:
         CommitError, TrustError: a commit was interrupted, and nothing can be told before that has

@@ -89,8 +89,8 @@ def tell(
 
 
 def rows_of(conflicts: Iterable[RelPath]) -> list[tuple[RelPath, tuple[RelPath, ...]]]:
-    """Return what is to have a line, with the conflicts that it stands for: each path, and above
-    these each directory that has several of them, unless one in it has the very same.
+    """Return the lines to show, each with its conflicts: every path, and above these each directory
+    that holds several, unless a directory in it holds the same.
     """
     below: dict[RelPath, list[RelPath]] = {}
     rows: list[tuple[RelPath, tuple[RelPath, ...]]] = []

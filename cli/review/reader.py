@@ -69,8 +69,8 @@ class Reader:
             return self._compare(session, old, steps, shown)
 
     def begin(self) -> Comparison | None:
-        """Return what there is for a first screen: a comparison of all, or the beginning of one
-        that will take a while; None where neither is quick.
+        """Return what a first screen can show: the whole comparison, or the beginning of one that
+        takes a while; None if neither is quick.
 
         Raises:
             YolofsError: the session cannot be read.

@@ -20,8 +20,8 @@ _COMMANDS = 5
 
 
 def untracked_lines(session: Session, changes: Collection[Change]) -> list[str]:
-    """Return what tells of the files that git no longer tracks after some changes and that a rule
-    hides, and the commands that show them to programs; none for a guarded caller.
+    """Return lines about hidden files that git no longer tracks after some changes, with the
+    commands that show them to programs; none for a guarded caller.
     """
     found = untracked(session, changes)
     return _lines(session.project, found, "git took for deleted, and no longer tracks, what a rule hides")
@@ -33,8 +33,8 @@ def untracked(session: Session, changes: Collection[Change]) -> list[bytes]:
 
 
 def tracked_lines(project: bytes) -> list[str]:
-    """Return what tells of the files that a project's repository and its submodules track and that
-    a rule hides, and the commands that show them to programs.
+    """Return lines about hidden files that a project's repository and its submodules track, with
+    the commands that show them to programs.
     """
     found = _hidden(project, list(_tracked(project)))
     return _lines(project, found, "a rule hides what git tracks, so git in a view takes it for deleted")

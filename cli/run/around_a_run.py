@@ -145,8 +145,8 @@ def run_command(words: Sequence[bytes], manner: RunManner) -> int:
 
 
 def _make_ready() -> None:
-    """Import what makes the sandbox, and find out what the machine permits: what the daemon needs
-    to begin a run takes as long.
+    """Import what makes the sandbox, and find out what the machine permits, while the daemon begins
+    the run.
     """
     from yolofs.cli.run.in_sandbox import make_ready
 

@@ -47,8 +47,8 @@ so it finds them made already, in a directory for that moment.
 
 
 def mark_prompt(shell: bytes, environment: MutableMapping[str, str]) -> tuple[bytes, ...]:
-    """Have a shell with this environment begin its prompt with a mark, as far as it is one that is
-    known; return what is to follow its name for that.
+    """Have a shell with this environment begin its prompt with a mark, if the shell is a known one;
+    return the arguments that it needs for that.
     """
     name = os.path.basename(shell)
     if name == b"fish":

@@ -249,8 +249,10 @@ def _to_allow_together(note: RefusalNote) -> list[bytes]:
 
 
 def _link_lines(notes: Sequence[Note], project: bytes) -> list[str]:
-    """Return what allows the next time symbolic links that were refused because a rule is about
-    their very paths, which it would follow: nothing else is refused that may be written.
+    """Return the lines that say how to allow symbolic links which were refused at the very path of
+    a rule.
+
+    Nothing else is refused where writing is allowed: the rule would follow the link.
 
     Outside the project no command is offered: the directory may be all of somebody's home.
     """

@@ -97,9 +97,10 @@ class NewObjects:
         return parents_of(self._packed(name), name)
 
     def has_packed(self, rest: bytes) -> bool:
-        """Tell whether a loose object, by its path below ``objects``, is in a pack that came, with
-        the content that it had: true only of what is small, and of the first 2,000 that are asked
-        about.
+        """Tell whether a new pack has a loose object with the same content.  Only small objects are
+        compared, and only the first 2,000; of others it is False.
+
+        ``rest`` is its path below ``objects``.
         """
         name = rest.replace(b"/", b"")
         self._asked += 1

@@ -96,8 +96,8 @@ class Watchers:
         return any(self.attend(waiter.requester.run) for waiter in ask.waiters)
 
     def leave_alone(self, path: bytes, runs: Iterable[int]) -> bool:
-        """Remember that nobody answered what runs asked about a path: runs that nobody attends do
-        not wait for it again.  Tell whether there are such runs.
+        """Remember that nobody answered the asks of runs about a path: unattended runs do not wait
+        for it again.  Tell whether there are such runs.
         """
         unattended = {(path, run) for run in runs if not self.attend(run)}
         if unattended and len(self._left_alone) >= _MOST_UNATTENDED:

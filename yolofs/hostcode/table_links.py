@@ -135,8 +135,8 @@ class Links:
         return [os.path.normpath(os.path.join(target, name)) for name in (b"config", b"../../config")]
 
     def _work_trees(self, modules: bytes) -> Iterator[tuple[Pattern, Mark]]:
-        """Yield what only a link fits that takes the place of a submodule's work tree, or of a
-        directory above it: git would write to where it leads.
+        """Yield rows for links in the place of a submodule's work tree, or of a directory above it:
+        git would write to where such a link leads.
         """
         todo = [modules]
         for _ in range(_MOST_REPOSITORIES):

@@ -104,8 +104,8 @@ def gone_error(project: bytes) -> NoSessionError:
 
 
 def hint_of_gone(directory: bytes) -> str:
-    """Return what to do about the session of a project that was at ``directory`` or above it, where
-    nothing is any more; nothing if none was.
+    """Return what to do about the session of a project that was at ``directory`` or above it and is
+    gone; empty if there was none.
     """
     with contextlib.suppress(OSError, TrustError), Registry.open() as registry:
         for entry in registry:

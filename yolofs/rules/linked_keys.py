@@ -70,8 +70,8 @@ def leads_to(rule: Rule, project_dir: bytes, target_of: TargetOf) -> bytes | Non
 
 
 def near(rules: Iterable[Rule], paths: Iterable[bytes], target_of: TargetOf) -> tuple[Rule, ...]:
-    """Return those rules that may be about any of some absolute paths, at both places where links
-    lead elsewhere; of two that come to one place the stricter one is first.
+    """Return the rules that may be about any of some absolute paths, at their own places and where
+    links lead; of two at one place the stricter comes first.
 
     A pattern may be about a path if it fits any name of that.  ``target_of`` as for
     :func:`follow_links`.

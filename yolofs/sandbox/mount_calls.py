@@ -65,8 +65,8 @@ def opened(directory: int, path: bytes) -> Iterator[int]:
 
 @contextlib.contextmanager
 def part(mount: int, path: bytes, *, with_mounts: bool = False) -> Iterator[int]:
-    """Give a mount of what lies at a relative path of a mount, which is mounted nowhere;
-    ``with_mounts``: with what is mounted below.
+    """Give a mount of what lies at a relative path of a mount; it is attached nowhere.
+    ``with_mounts``: with other mounts below it.
     """
     flags = _AT_EMPTY_PATH | _OPEN_TREE_CLONE | os.O_CLOEXEC | (_AT_RECURSIVE if with_mounts else 0)
     with opened(mount, path) as source:

@@ -110,8 +110,8 @@ def _overlay(directory: bytes, empty: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _copied(path: bytes) -> Iterator[int]:
-    """Give a read-only mount of what lies at a path, which is mounted nowhere; it has nothing of
-    what is mounted below.
+    """Give a read-only mount of what lies at a path, without other mounts below it; it is attached
+    nowhere.
     """
     with part(HERE, path) as tree:
         restrict(tree, READ_ONLY | NO_SETUID | NO_DEVICES)

@@ -321,8 +321,8 @@ class TakenOver:
     # ---- what is not known
 
     def check(self, changes: Iterable[Change], old: Tree, new: Tree) -> tuple[list[Change], list[UnknownBefore]]:
-        """Return changes from ``old`` to ``new`` over :meth:`base`, without what only the host did
-        to extended attributes; and those of which it is not known what was there before.
+        """Return the changes from ``old`` to ``new`` over :meth:`base`, without extended attributes
+        that only the host changed; and those changes whose old version is not known.
 
         Raises:
             OSError: base cannot be read.

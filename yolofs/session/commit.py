@@ -135,8 +135,8 @@ def look_at_base(session: Session, split: Split) -> BaseLook:
 
 
 def conflict_error(looked: BaseLook) -> ConflictError:
-    """Return the error for paths at which base has changed under what would be committed, or that
-    have marks of a merge.
+    """Return the error for paths at which base has changed under what would be committed, or which
+    have the marks of a merge.
     """
     conflicts = [path for path in looked.conflicts if path not in set(looked.marked)]
     conflicts = [path for path in conflicts if path not in looked.unchanged] or conflicts
@@ -305,8 +305,10 @@ def put_away(session: Session, directory: bytes) -> str:
 def _note_restored(
     session: Session, directory: bytes, found: set[ObjectIdentity], untimed: set[ObjectIdentity]
 ) -> None:
-    """Note what a commit that was taken back has put in its place, except for what the host had
-    changed; ``untimed``: what of it could not be given the times that it had.
+    """Note the files that taking a commit back has put in their places, except for those that the
+    host had changed.
+
+    ``untimed``: those of them that could not get their times back.
     """
     forced = read_forced(directory)
     if forced is None:  # all of it may be the host's then
@@ -362,8 +364,8 @@ def finish_interrupted(
 
 
 def _edits_kept(number: int, directory: bytes, plan: Plan) -> str:
-    """Return what to say of files that the host had edited before a commit, which was interrupted,
-    replaced, removed or wrote over them; empty if there are none.
+    """Return what to say of files that the host had edited before an interrupted commit replaced,
+    removed or wrote over them; empty if there are none.
     """
     applied = Applied(number, directory, plan)
     paths: list[RelPath] = []

@@ -133,8 +133,8 @@ def chapter_of(run: Run, found: Iterable[Chapter]) -> Chapter | None:
 
 
 def chapters_after(first: Chapter, run: Run, found: Sequence[Chapter]) -> list[Chapter]:
-    """Return the chapters after the first of a run in which it went on, the oldest first; none if
-    that in which it ended is not known.
+    """Return the later chapters of a run that went on during a commit, oldest first; none if the
+    chapter in which it ended is not known.
     """
     at = next(at for at, chapter in enumerate(found) if chapter is first)
     for end, chapter in enumerate(found[at:], at):

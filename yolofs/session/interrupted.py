@@ -297,8 +297,10 @@ def _checked(text: bytes, base: Base) -> Plan:
 
 
 def _what_was_made(commit: bytes) -> Ready:
-    """Return what is known of a commit by identity, without which neither way is safe; nothing
-    where nothing was written yet, or a version did not write it whose log has no identities either.
+    """Return the identities that a commit has noted, without which neither way is safe.
+
+    Empty if nothing was written yet, or if an earlier version made the commit, whose log has no
+    identities either.
     """
     place = display(os.path.join(commit, MADE))
     try:

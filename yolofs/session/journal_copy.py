@@ -122,7 +122,7 @@ def journal_copy(session: Session) -> Iterator[JournalCopy]:
 
 @contextlib.contextmanager
 def trying_journal_copy(session: Session) -> Iterator[JournalCopy]:
-    """Do what :func:`journal_copy` does; turn an error of the system into one that says what became
+    """Do what :func:`journal_copy` does; if the system fails, raise an error that says what became
     of the session.
 
     Raises:

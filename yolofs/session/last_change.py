@@ -110,8 +110,8 @@ def find_committed_change(
 
 
 def _only_above(last: LastChange, path: RelPath) -> bool:
-    """Tell whether no more is known than that a directory above a path has come by a rename: that
-    does not say that anything was at the path.
+    """Tell whether all that is known is the rename of a directory above a path: that does not say
+    that anything was at the path.
     """
     match last.record:
         case Rename(src=src, dst=dst):

@@ -186,8 +186,8 @@ def let_base_win(session: Session, paths: Collection[RelPath]) -> None:
 
 
 def _unmerged(session: Session, tree: Tree, unmerged: Mapping[RelPath, StoreIno]) -> dict[StoreIno, Rebased]:
-    """Return what files become that are to be what they were before a merge: by the fingerprints
-    that it gave them.
+    """Return what becomes of files that shall be as before a merge, by the fingerprints that the
+    merge gave them.
     """
     xattrs = {record.base: recorded_xattrs(record.extra) for record in _marked_records(session)}
     rebased = {}

@@ -69,7 +69,7 @@ class _PastFiles(StateFiles):
 
 def named_state(session: Session, text: str) -> NamedState:
     """Return the state that a user means by a generation, ``run N``, ``commit N`` (what base had
-    right after it) or ``base``; by a name also one that a commit has ended.
+    right after it) or ``base``.  A name may also be of a snapshot that a commit has ended.
 
     Blocks while journals and plans are read, for what was before a commit.
 

@@ -49,8 +49,8 @@ def later_commits(session: Session, number: int) -> list[LaterCommit]:
 
 
 def earlier_times(session: Session, number: int) -> EarlierTimes:
-    """Return the times that directories had before those commits that came before one and stay
-    undone when that one is.
+    """Return the times that directories had before earlier commits that stay undone when this one
+    is undone.
 
     An undo gives no time of its own, so those are left out whose commit is still kept.
     """
@@ -69,7 +69,9 @@ def earlier_times(session: Session, number: int) -> EarlierTimes:
 
 
 def _applied_again_by(session: Session, number: int) -> set[int]:
-    """Return which commit the commit of this number has applied again, by undoing its undo."""
+    """Return the commit that the commit of this number has applied again, by undoing its undo;
+    empty if it is none such.
+    """
     of = {one.number: one.undoes.commit for one in ended_commits(session) if one.undoes is not None}
     applied = of.get(of.get(number, 0))
     return {applied} if applied is not None else set()

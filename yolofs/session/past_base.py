@@ -255,8 +255,8 @@ class Fetched:
                 found.append((step.inside, after, places[step.number]))
 
     def find(self, commit: int, slot: int, inside: RelPath = ROOT) -> tuple[Base, RelPath] | None:
-        """Return the base that has what a commit kept, or something in it, and where that is; None
-        if the commit still keeps it.
+        """Return the base that has something a commit kept, and its path there; None if the commit
+        still keeps it.
         """
         for top, base, place in self._back.get((commit, slot), ()):
             if is_below(inside, top):
@@ -293,8 +293,8 @@ class PastStore:
                 self._placed[step.ino] = after, step
 
     def path(self, ino: int) -> bytes:
-        """Return the absolute path of a store inode, or of what base has of it; one at which
-        nothing is, if the host has changed that since.
+        """Return the absolute path of a store inode, or of its file in base; if the host has
+        changed that since, a path at which nothing is.
         """
         if not self._is_placed(ino):
             return self._store.path(ino)

@@ -42,8 +42,8 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 def restore(session: Session, source: NamedState, paths: Sequence[RelPath], name: bytes) -> Restored:
-    """Stage what a state shows at some paths, with all that is below them; where it shows nothing,
-    nothing is left.
+    """Stage what a state shows at some paths, with everything below them; where it shows nothing,
+    the view has nothing then.
 
     A file that has several names in base (hard links), and was edited in place, comes back from
     there by all of them.  What was there before is a generation; ``name`` is that of the new one.

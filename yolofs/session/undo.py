@@ -399,8 +399,8 @@ def _undo(
 
 
 def _note_restored(session: Session, found: set[ObjectIdentity], untimed: set[ObjectIdentity]) -> None:
-    """Note what an undo that was taken back has put in its place, and what of it could not be given
-    the times that it had.
+    """Note the files that taking an undo back has put in their places; ``untimed``: those of them
+    that could not get their times back.
     """
     restored.add(session.directory, {one.stamp for one in found})
     restored.add_unset(session.directory, {one.stamp for one in untimed})

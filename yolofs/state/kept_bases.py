@@ -291,8 +291,8 @@ def path_in(store: Store) -> bytes:
 
 
 def find_kept(directory: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], KeptBase]:
-    """Return what is kept of base files, by path and by what each entry is found, if that is
-    wanted; of several the last.
+    """Return what is kept of base files, by path and by the key of the entry, if that is wanted; of
+    several the last.
 
     ``directory`` is the store's, or that of the commit that ended a journal.
 

@@ -48,8 +48,8 @@ class ListedNames:
         return name in self._list(directory)
 
     def folds(self, directory: RelPath, name: bytes, device: int) -> bool | None:
-        """Tell whether a device finds a file by another spelling, by a name that was found on it in
-        a directory; None if that does not tell: it has no letters, or lies where a disk is mounted.
+        """Tell whether a device finds a file by another spelling of its name; None if the name does
+        not tell, as it has no letters or a disk is mounted there.
         """
         known = self._folding.get(device)
         other = name.swapcase()

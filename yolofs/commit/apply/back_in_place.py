@@ -80,8 +80,8 @@ class BackInPlace(ResumedSteps):
         return self._moves.before(step.path) not in (None, step.path) and self._inode(Spot(*split(step.path))) is None
 
     def _has_come(self, path: RelPath) -> bool:
-        """Tell whether what is to lie at a path may lie there: not if what lay there before still
-        does, or what lay in the place of a directory above.
+        """Tell whether a path may have its new content: not if the old thing still lies there, or
+        in the place of a directory above.
         """
         while path:
             gone, place = self._gone.get(path), self._placed.get(path)

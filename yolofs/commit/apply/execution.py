@@ -289,8 +289,8 @@ def _drop(parking: bytes) -> None:
 
 
 def _is_dropped(parking: bytes) -> bool:
-    """Tell whether it is certain that the next command will not take what is in a commit's
-    directory for a commit that has begun.
+    """Tell whether the next command is certain not to take a commit's directory for a commit that
+    has begun.
     """
     try:
         return not has_begun(parking)

@@ -55,8 +55,8 @@ class Identified(Steps):
         self._places = {step.number: step for step in plan.of(Place)}
 
     def recall_made(self, ready: Ready) -> None:
-        """Take note of all that was made before the first step, also if that was taken away again,
-        and of what the directories were.
+        """Take note of everything that was made before the first step, even if it was taken away
+        again, and of what the directories were.
         """
         self._made = dict(ready.made)
         self._far.reopen()

@@ -169,8 +169,8 @@ class Keeping(Preparing):
                 self._leftovers[spot] = st.st_dev, st.st_ino
 
     def _keep_before(self, old: Spot, step: Arrival) -> Spot:
-        """Keep what a rename is about to replace; return where it is kept: where the old name leads
-        on another device, on that.
+        """Keep what a rename is about to replace, and return where: on the device that the old name
+        is on.
         """
         kept = Spot(self._replaced, b"%d" % step.number)
         if self._is_linked(old, kept):

@@ -285,9 +285,10 @@ def _opened_up(held: bytes, folders: list[NotedFolder], number: int, parking: by
 
 
 def _times_without(folder: NotedFolder, directory: int, last: bytes, parking: bytes) -> tuple[int, int]:
-    """Return the atime and mtime that an open directory is to have when a folder in it is gone:
-    those that it has, or those that it had before the folder was made, or removed, by a process
-    that was killed before it put them back.
+    """Return the atime and mtime that an open directory shall have when a folder in it is gone.
+
+    They are those that it has.  If a process made or removed the folder and was killed before it
+    put the times back, they are those from before that.
     """
     st = os.fstat(directory)
     try:
@@ -340,7 +341,7 @@ def _named(path: bytes) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _held(directory: bytes) -> Iterator[bytes]:
-    """Give a path that leads to a directory for the time of the block, even if it cannot be read."""
+    """Give a path that leads to a directory meanwhile, also to one that cannot be read."""
     fd = open_by_no_link(directory, os.O_PATH | os.O_DIRECTORY)
     try:
         yield b"/proc/self/fd/%d" % fd

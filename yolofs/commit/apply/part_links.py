@@ -298,8 +298,8 @@ def _open_up(directory: bytes, was: _DirectoryAsItWas) -> None:
 
 
 def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _DirectoryAsItWas]:
-    """Note durably, before any name is replaced, which modes and times the directories have that
-    the names are in; return these by path, and those that were noted before a crash.
+    """Note durably the modes and times of the directories of the names, before any name is
+    replaced; return them by path, with those that were noted before a crash.
     """
     place, parking = os.path.join(new, DIRECTORIES_NOTE), os.path.dirname(new)
     text = read_note(place, _MOST_BYTES)

@@ -184,8 +184,10 @@ class Places:
         return Spot(split(path)[0], self._aside + b"%d" % number)
 
     def _part_of(self, spot: Spot) -> Spot:
-        """Return where a copy is made that gets its name at ``spot`` when it is whole: in the same
-        directory, as one that forbids its owner to write cannot be renamed to another.
+        """Return where to make a copy that gets its name at ``spot`` when it is whole.
+
+        It lies in the same directory: a directory that forbids its owner to write cannot be renamed
+        to another one.
         """
         return Spot(spot.directory, spot.name + _PART)
 

@@ -107,8 +107,8 @@ Looks: TypeAlias = tuple[int, int, int, int, int]
 
 
 def looks_of(st: os.stat_result) -> Looks:
-    """Return what of a thing no commit changes that is taken back: what differs in that is the
-    host's doing.
+    """Return those attributes that are the same again when a commit is taken back: if one differs,
+    that is the host's doing.
     """
     return 0 if stat.S_ISDIR(st.st_mode) else st.st_size, st.st_mtime_ns, st.st_mode, st.st_uid, st.st_gid
 

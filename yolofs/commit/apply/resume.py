@@ -188,8 +188,8 @@ class ResumedSteps(SwappedOut):
         super()._back_up(thing, st, step)
 
     def _is_half_written(self, thing: PathDescriptor, step: Rewrite) -> bool:
-        """Tell whether a file that is kept already holds nothing but what it was, what it is to be,
-        or what is found.
+        """Tell whether a file whose old content is kept holds only its old content, its new
+        content, or what is found.
 
         What was found is kept as well: it was so before it was written over once more.
         """

@@ -134,8 +134,8 @@ class BackSteps(BackInPlace):
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
     def _is_bases(self, step: SetMetadata | FinishDirectory) -> bool:
-        """Tell whether what lies at a step's path is what the step is about: not if the host has
-        put something there, or if a thing lies there that was to be replaced by it.
+        """Tell whether what lies at a step's path is what the step is about, and not something of
+        the host's, nor what was to be replaced.
         """
         if self._is_the_hosts(step.path):
             return False
@@ -272,8 +272,8 @@ class BackSteps(BackInPlace):
     # ---- in
 
     def _take_away(self, step: _Arrival, said: step_log.LoggedStep) -> None:
-        """Undo what a step brought in: put that back where it came from, and what it replaced in
-        its place.
+        """Undo a step that brought something in: put that back where it came from, and put what it
+        replaced back in its place.
         """
         self._directories.forget(step.path)
         if isinstance(step, Create) and (linked := self.linked_from(step)) is not None:
@@ -363,8 +363,8 @@ class BackSteps(BackInPlace):
         return {number for number in numbers if number is not None}
 
     def _renumbered(self, step: Place | MakeDirectory) -> int | None:
-        """Return the inode number of a directory that a step has put in place, and whose disk in
-        user space has numbered it anew with its path, so that only the log would know it.
+        """Return the inode number of a directory that a step has put in place, if its disk in user
+        space numbers paths: its number is another by then, and only the log would know it.
 
         It is taken for that if it has the right owner, and what the step was to bring in has left
         its old place.  None if the disk is none of these, or the step was not done.
@@ -385,8 +385,8 @@ class BackSteps(BackInPlace):
         return st.st_ino if looks_of(st)[2:] in [looks[2:] for looks in known] else None
 
     def _where_old_is(self, step: _Arrival, spots: Sequence[Spot]) -> Spot | None:
-        """Return where that lies which a step has replaced, None if it has not; only that comes to
-        the first and last of the ``spots``.
+        """Return which of the ``spots`` has what a step replaced; None if none has.  Nothing else
+        comes to the first and the last of them.
         """
         if step.replaced is None:
             return None
@@ -398,9 +398,10 @@ class BackSteps(BackInPlace):
         return None
 
     def _within_reach(self, step: _Arrival, old: Spot, away: Spot) -> Spot:
-        """Return where what a step has replaced can be renamed from: it is copied to ``away`` if
-        only the session's device has it, as the host has moved or removed the directory in which
-        its own device did.
+        """Return a spot from which what a step has replaced can be renamed.
+
+        It is copied to ``away`` if only the session's device has it, because the host has moved or
+        removed the directory on its own device that had it.
         """
         if not isinstance(old.directory, Folder):
             return old

@@ -128,8 +128,8 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         self.give_kept_back()
 
     def close_again(self, place: Callable[[RelPath], RelPath | None]) -> None:
-        """Give directories their modes back that another process has opened up, which was killed,
-        and note which have lost setgid by being opened up.
+        """Give directories their modes back that a killed process has opened up, and note which
+        have lost setgid by that.
 
         ``place`` tells where a directory is by now.
         """

@@ -38,8 +38,8 @@ class SwappedOut(DoneSteps):
         """The paths of the store inodes that themselves have got names in base, by inode number."""
 
     def put_swapped_back(self, ready: Ready | None) -> None:
-        """Put in order what taking a commit back left where it was killed between two renames: what
-        it took out of its place for the old thing lies where that was.
+        """Put in order what is left of taking a commit back that was killed between two renames:
+        what was to make way for the old thing lies where the old thing was.
 
         Danger: it may be the only copy, and whatever is left there is removed.
         """
@@ -87,8 +87,8 @@ class SwappedOut(DoneSteps):
         return self._inode(original) is not None and are_alike(self._at(original), self._at(spot))
 
     def _is_copy_of_old(self, step: Arrival, spot: Spot, target: Spot) -> bool:
-        """Tell whether something is the copy that was made of what a step replaces, which is at
-        ``target`` again; the host may have changed that since.
+        """Tell whether something is the copy of what a step replaces.  The original is at
+        ``target`` again, and the host may have changed it since.
         """
         st = os.stat(self._at(spot), follow_symlinks=False)
         was = self._looks.get(step.replaced, ()) if step.replaced is not None else ()

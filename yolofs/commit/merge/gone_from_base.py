@@ -16,8 +16,8 @@ from yolofs.store.base import Base
 
 
 def missing_directories(tree: Tree, base: Base, paths: Iterable[RelPath]) -> dict[RelPath, StoreIno | None]:
-    """Return the directories that base no longer has, and in which something lies that the view
-    shows at one of some paths.
+    """Return the directories that base no longer has, and in which the view shows something at one
+    of some paths.
 
     By path, parents first: the store inode of a directory that is staged itself, as its metadata
     was changed, else None.

@@ -234,8 +234,10 @@ class _Script:
         return b"(umask %03o; mkdir -- %s)" % (~self._store.lstat(ino).st_mode & 0o077, path)
 
     def _metadata(self, ino: int, path: bytes, before: _Xattrs, was: MetadataBefore | None) -> Iterator[bytes]:
-        """Yield what gives a path the metadata of a store inode; ``before``: the extended
-        attributes that it has; ``was``: what else it has, if base has it.
+        """Yield the commands that give a path the metadata of a store inode.
+
+        ``before``: the extended attributes that it has; ``was``: its other metadata, if base has
+        it.
 
         What it has already is left alone where only its owner, or its group, might set it.
         """

@@ -173,8 +173,8 @@ class Applied:
         return not was or not stat.S_ISREG(kept.st_mode) or (kept.st_size, kept.st_mtime_ns) in was
 
     def is_mode_kept(self, number: int, kept: os.stat_result) -> bool:
-        """Tell whether what it keeps in a slot has the mode that it had in base; where that is not
-        known it is taken for kept.
+        """Tell whether the thing that a slot keeps has the mode that it had in base; True if that
+        is not known.
 
         A setgid directory that is opened up to be kept loses setgid if its owner is not in its
         group.
@@ -362,8 +362,8 @@ class LaterCommit(NamedTuple):
 
 
 class EarlierTimes:
-    """Which times directories had before earlier commits that are undone: a later commit, which was
-    made between, has noted those that they gave.
+    """The times that directories had before earlier commits that are undone.  A commit that was
+    made in between has noted the times that those commits gave.
     """
 
     def __init__(self) -> None:

@@ -272,8 +272,8 @@ class _Inverting(LinksAgain, AsRecords):
         return is_kept_as(was.mtime_ns, st.st_mtime_ns) and sorted(xattrs) == sorted(was.xattrs)
 
     def _moved_to(self, index: int, step: Rewrite | SetMetadata) -> RelPath | None:
-        """Return where a file is now that a step changed before all that moves; if the name that it
-        had is gone, another name of it.
+        """Return where a file is now that a step changed before anything moved; if its name is
+        gone, another name of it.
         """
         now = self._moves.after(step.path)
         came = self._applied.came(index)

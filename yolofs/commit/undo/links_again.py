@@ -27,7 +27,7 @@ class LinksAgain(UndoableNames):
 
     def _link_moved(self, index: int, step: Place, slot: RelPath) -> bool:
         """Make a name that the commit copied to another device a hard link again, of a file that
-        stays or of one that moved as well; return whether it is one.
+        stays or of one that moved as well; tell whether it became one.
         """
         came, st = self._applied.came(index), self._base.look(step.path)
         was = self._applied.was_linked(came) if came is not None else None
@@ -130,8 +130,8 @@ class LinksAgain(UndoableNames):
         return name if name is not None else self._name_inside(was, copy)
 
     def _was_links(self, slot: int) -> Iterator[tuple[RelPath, FileNumbers]]:
-        """Yield which names, in what the commit keeps in a slot, were hard links of a file that
-        stayed, and of which one; the path of the slot itself is empty.
+        """Yield the names in what a slot keeps that were hard links of a file that stayed, each
+        with that file; the path of the slot itself is empty.
         """
         kept, top = self._applied.kept(slot), b"%d" % slot
         of = self._applied.kept_of_links(kept) if kept is not None else None
@@ -226,9 +226,8 @@ class LinksAgain(UndoableNames):
         is_same: bool = False,
         is_kept: bool = False,
     ) -> RelPath | None:
-        """Return a path at which base has a file that was there before a commit and stays, or what
-        was made for it since; None if none was found.  Without a ``commit`` it was made by this
-        one.
+        """Return a path at which base has a file from before the commit that stays, or what was
+        made for it since; None if none was found.  Without a ``commit`` it was made by this one.
 
         It is as it was when ``copy`` was made of it, or as the commit has left it, unless it
         ``may_differ``; with ``is_same`` it looks as the copy does.  ``is_kept``: base has no copy

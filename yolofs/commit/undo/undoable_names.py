@@ -275,8 +275,8 @@ class UndoableNames(LeftByCommit):
             self._blocked.add(step.path)
 
     def _is_free_again(self, path: RelPath) -> bool:
-        """Tell whether no commit that is in force has taken away what was at a path, where nothing
-        is: at most an undo of a part of this one.
+        """Tell whether a path at which nothing is was emptied by no commit in force, but at most by
+        an undo of a part of this one.
         """
         return all(one.takes_back for one in self._touching(path, ()))
 
