@@ -76,6 +76,7 @@ In the order in which a commit goes through them::
       rollback     undoes the steps
       back_in_place  undoes changes of what stays where it is
       taking_back  takes a commit back, and removes what it leaves
+      restored_things  finds what is as it was again after that
       host_edits   what the host has changed since the look for drift
       found_files  what the host had put in the way
       displaced    where base has its files while a commit is half done

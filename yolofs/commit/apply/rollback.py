@@ -23,6 +23,7 @@ from yolofs.commit.apply.moving_out import listing_at
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import MadeObject, looks_of
+from yolofs.commit.apply.restored_things import restored_things
 from yolofs.commit.apply.swapped_out import inode_at, sync_path
 from yolofs.commit.apply.trees import are_alike
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
@@ -41,11 +42,10 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.paths import RelPath, join, split
+from yolofs.paths import RelPath, split
 from yolofs.store import copying
 from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
-from yolofs.system.open_trees import OpenTree
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
@@ -146,54 +146,8 @@ class BackSteps(BackInPlace):
         return replacing is None or self._inode(Spot(*split(above))) != self._replaced_by(replacing)
 
     def restored(self) -> tuple[set[step_log.ObjectIdentity], set[step_log.ObjectIdentity]]:
-        """Return the identities of all that was moved or changed and is as it was again, and of
-        what among it is so but for its times.
-
-        What the host has changed meanwhile, or put there, is not among it: its ctime is its own.
-        """
-        paths = [one.path for one in self._before]
-        for step in self._plan.steps:
-            match step:
-                case Park() | Remove():
-                    paths.append(step.path)
-                case FinishDirectory() | MakeDirectory() | Fetch():
-                    pass
-                case Rewrite(is_first=True) | SetMetadata(inode=int()):
-                    paths.append(step.path)
-                case _:
-                    above, name = split(step.path)
-                    old = self._moves.before(above)
-                    paths += [join(old, name)] if old is not None else []
-                    others = (step.path, step.existing) if isinstance(step, Link) else (step.path,)
-                    paths += [moved for path in others if (moved := self._moves.before(path)) is not None]
-        found, untimed = self._restored_by_names(), set()
-        for path in dict.fromkeys(paths):
-            with contextlib.suppress(OSError):
-                st = os.lstat(os.path.join(self._plan.root, path))
-                if (st.st_ino, looks_of(st)) in self._untimed:
-                    untimed.add(step_log.ObjectIdentity.of(st))
-                elif looks_of(st) in self._looks.get(st.st_ino, ()):
-                    found.add(step_log.ObjectIdentity.of(st))
-        return found | untimed, untimed
-
-    def _restored_by_names(self) -> set[step_log.ObjectIdentity]:
-        """Return the same of directories that were moved name by name and back, and so were made
-        anew, and of all in them: each name has moved.
-        """
-        found: set[step_log.ObjectIdentity] = set()
-        for step in self._plan.steps:
-            if not isinstance(step, Park | Remove):
-                continue
-            path = os.path.join(self._plan.root, step.path)
-            with contextlib.suppress(OSError):
-                st = os.lstat(path)
-                is_anew = stat.S_ISDIR(st.st_mode) and not syscalls.look(path).keeps_birth
-                if is_anew and looks_of(st) in self._looks.get(step.inode, ()):
-                    found.add(step_log.ObjectIdentity.of(st))
-                    with OpenTree(path) as tree:
-                        inside = [of for _, of in tree.below(passes_over=True) if of.st_ctime_ns <= st.st_ctime_ns]
-                    found.update(map(step_log.ObjectIdentity.of, inside))
-        return found
+        """Return :func:`~yolofs.commit.apply.restored_things.restored_things` of these steps."""
+        return restored_things(self._plan, self._moves, self._before, self._looks, self._untimed)
 
     def clear_backups(self) -> None:
         """Remove what was kept of files that have their content again, which is durable by now."""
