@@ -12,6 +12,7 @@ from tests.property.core_driver import CoreDriver
 from yolofs.commit.apply.part_links import note_parted
 from yolofs.commit.undo.applied import LaterCommit
 from yolofs.session import ended_commits as ended
+from yolofs.session import other_commits
 from yolofs.session import undo as undoing
 from yolofs.session.ended_commits import ended_commits
 from yolofs.session.retention import put_aside, remove_gone
@@ -87,8 +88,9 @@ def test_a_commit_of_which_nothing_more_can_go_is_passed_over(tmp_path: Path, mo
         everything = ended_commits(session)
         third = msgspec.structs.replace(everything[2], is_given_up=True)
         with monkeypatch.context() as patch:
-            patch.setattr(undoing, "ended_commits", lambda one, **_: [*everything[:2], third, *everything[3:]])
-            patch.setattr(undoing, "_later", lambda *_: _later_of(session))
+            for module in (undoing, other_commits):
+                patch.setattr(module, "ended_commits", lambda one, **_: [*everything[:2], third, *everything[3:]])
+            patch.setattr(undoing, "later_commits", lambda *_: _later_of(session))
             assert choose_commit(session, None).number == 1
 
 
