@@ -257,7 +257,7 @@ def _cut_text(link: CutLink, root: bytes) -> str:
         others.append(f"{link.missing} name{'s that were' if link.missing > 1 else ' that was'} not found")
     names = " and ".join((", ".join(others[:-1]), others[-1])) if others[1:] else others[0]
     place = display(absolute(root, link.path))
-    text = f"{place} moves to another disk or mount, and is no hard link any more of {names}"
+    text = f"{place} moves to another disk or mount, and is no longer a hard link of {names}"
     if not link.keeps_old:
         return text
     return f"{text}; {'these keep' if len(link.others) + link.missing > 1 else 'that keeps'} the old content"

@@ -32,7 +32,7 @@ from yolofs.session.session import Session
 
 _NAMED = 3
 _UNMERGED = "what was staged before the merge"
-_LOST = f"{_UNMERGED} is not kept any more, so its marks have to be taken out"
+_LOST = f"{_UNMERGED} is no longer kept, so its marks have to be taken out"
 _WITHOUT_CONTENT = "its content was in base alone, and is gone from there"
 _MADE_AGAIN = f"with mode {MODE_MADE_AGAIN:o}, as it is gone from base"
 _QUESTION = "[m]erge, take [o]urs (staged) or [t]heirs (base), [s]kip, [c]ommit the others, see the [d]iff, or [q]uit?"
@@ -66,7 +66,7 @@ class SettledConflicts(NamedTuple):
     unmerged: tuple[RelPath, ...] = ()
     """Those of them that had marks, and are what was staged before the merge."""
     lost: tuple[RelPath, ...] = ()
-    """These have marks, and what was staged before the merge is not kept any more; they stay
+    """These have marks, and what was staged before the merge is no longer kept; they stay
     staged.
     """
 

@@ -125,7 +125,7 @@ def check_nothing_stays(
     if not kept:
         return
     done = "would be undone" if is_dry_run else "is undone"
-    hint = f"what each needs is told above; then: yolofs undo {number}"
+    hint = f"do for each what is said above; then: yolofs undo {number}"
     if paths and not is_undone:
         raise UnnamedError(
             f"nothing of commit {number} {done} at the named paths",

@@ -83,7 +83,7 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
         else:
             _emit_place(session, info)
             if is_half_made:
-                say("what is staged is listed once that has come to its end: base has a part of it already")
+                say("what is staged is listed once that is settled: base has a part of it already")
                 return
             emit()
             path_display = PathDisplay(session.base.root, session.base.relative(session.project))

@@ -61,8 +61,8 @@ def _with_left_daemon(error: NoSessionError, start: bytes) -> NoSessionError:
 
     for left in linked_left_daemons(start):
         return NoSessionError(
-            f"{error.message}; but process {left.client.pid} still serves one of {display(left.project)} that is not"
-            " here any more",
+            f"{error.message}; but process {left.client.pid} still serves one of {display(left.project)} that is no"
+            " longer here",
             hint=f"bring its state directory back, or end it: yolofs unmount --force; else: {error.hint}",
         )
     return error

@@ -161,7 +161,7 @@ def _said(settled: SettledConflicts, way: ConflictKey) -> str:
 def _refusal(settled: SettledConflicts) -> str:
     reasons = [f"{_names(one.paths)} cannot be merged: {one.reason}" for one in settled.refused]
     if settled.lost:
-        reasons.append(f"what was staged before the merge is not kept any more: {_names(settled.lost)}")
+        reasons.append(f"what was staged before the merge is no longer kept: {_names(settled.lost)}")
     return "; ".join(reasons)
 
 

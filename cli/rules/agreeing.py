@@ -96,7 +96,7 @@ def _report(waiting: Sequence[WaitingLine], agreed: int, gone: int, *, is_mounte
         what = f"; {agreed} settings in it are in force as you agreed to them" if agreed else ""
         say(f"nothing in .yolofs.toml waits for you to agree to it{what}")
     if gone:
-        say(f"forgotten, as the file does not say it any more: {gone} setting{'s' if gone > 1 else ''}")
+        say(f"forgotten, as the file no longer says it: {gone} setting{'s' if gone > 1 else ''}")
     later = [".".join(one.key) for one in waiting if ".".join(one.key) in AT_NEXT_MOUNT]
     if later and is_mounted:
         say(f"for {', '.join(later)}: yolofs unmount, then yolofs mount")

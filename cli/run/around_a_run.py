@@ -134,7 +134,7 @@ def run_command(words: Sequence[bytes], manner: RunManner) -> int:
             summarise(project, what, early, as_json=manner.as_json)
         except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
             hint = error.hint if isinstance(error, NoSessionError) else "yolofs status"
-            output.warn(f"what run {begun.run} changed cannot be told: {error}; {hint}")
+            output.warn(f"cannot tell what run {begun.run} changed: {error}; {hint}")
     if manner.is_reviewed and not manner.as_json:
         if read_only:
             from yolofs.cli.run.read_only_places import say_places

@@ -31,4 +31,4 @@ def say_new_feedback(project: bytes, directory: bytes) -> None:
         for line in lines_of(take_new(directory), path_display, guard):
             say(line)
     except (YolofsError, OSError) as error:  # the exit code of the command counts
-        warn(f"what the user has said of dropped changes cannot be read: {error}")
+        warn(f"the notes on dropped changes cannot be read: {error}")

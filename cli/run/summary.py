@@ -267,7 +267,7 @@ def _link_lines(notes: Sequence[Note], project: bytes) -> list[str]:
                 commands[f"  yolofs rule unset {in_shell(path)} && yolofs rule allow {in_shell(directory)}"] = None
             else:
                 commands[f"  {display(path)}"] = None
-    why = "no link may come to the very path of a rule, which would follow it; a rule for its directory allows it:"
+    why = "no link may be put at the very path of a rule: the rule would follow it; a rule for its directory allows it:"
     return [why, *_first(list(commands))] if commands else []
 
 

@@ -48,7 +48,7 @@ def start(project: bytes, state: bytes | None, is_adopted: bool) -> None:
     lost = next((entry for entry in unregistered() if entry.project_path == project), None)
     if lost is not None:
         raise UsageError(
-            f"{place} has session {lost.id}, which the registry does not know any more",
+            f"{place} has session {lost.id}, which the registry no longer knows",
             hint=f"yolofs sessions --rebase {in_shell(project)} {lost.id}, or yolofs sessions --forget {lost.id}",
         )
     started = Session.create(project, state)

@@ -55,8 +55,8 @@ def end_daemons_without_state(start: bytes) -> int:
         if not _stop(left.client, force=True):
             detach_stale(os.path.join(left.runtime, MOUNT_NAME))
         say(
-            f"ended the daemon, process {left.client.pid}, of a session of {display(left.project)} that is not here"
-            " any more"
+            f"ended the daemon, process {left.client.pid}, of a session of {display(left.project)} that is no longer"
+            " here"
         )
         count += 1
     return count

@@ -17,7 +17,7 @@ from yolofs.text.characters import harmless
 def lines_of(items: Iterable[Item], path_display: PathDisplay, guard: PathGuard | None) -> Iterator[str]:
     """Yield lines that say what was dropped and why; what ``guard`` hides is left out."""
     for item, things in _seen(items, path_display.root, guard):
-        yield f"the user has dropped this of what was changed here ({local_time(item.time_ns)}):"
+        yield f"the user has dropped these changes ({local_time(item.time_ns)}):"
         for thing in things:
             yield f"  {thing.kind}  {path_display.show_path(thing.path)}"
             if guard is None or guard.may_read(absolute(path_display.root, thing.path)):

@@ -100,7 +100,7 @@ def test_a_second_merge_does_not_forget_what_was_staged_before_the_first(yolofs:
 def test_ours_is_refused_if_what_was_staged_before_the_merge_is_not_kept(yolofs: Program) -> None:
     yolofs("gc", "--generations")
     done = yolofs("commit", "--yes", "--ours", "clash", code=9)
-    assert "what was staged before the merge is not kept any more" in done.err
+    assert "what was staged before the merge is no longer kept" in done.err
     assert "--ours" not in done.err.partition("hint:")[2]
     assert (yolofs.project / "clash").read_text() == THEIRS
     assert "clash" in yolofs("status").out

@@ -33,7 +33,7 @@ def test_feedback_prints_a_dropped_change_with_its_note(yolofs: Program) -> None
         (view / "a.txt").write_text("one\nzwei\n")
         dropped(yolofs, "dkeep it English\r", "dropped a.txt")
         told = yolofs("feedback").out.splitlines()
-        assert told[0].startswith("the user has dropped this of what was changed here (")
+        assert told[0].startswith("the user has dropped these changes (")
         assert told[1:] == ["  text  a.txt", "    -two", "    +zwei", "  the user says: keep it English"]
         (item,) = yolofs("feedback", "--json").json["feedback"]
         assert (item["number"], item["note"], item["more"]) == (1, "keep it English", 0)

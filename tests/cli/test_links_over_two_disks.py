@@ -69,7 +69,7 @@ def test_names_on_the_old_disk_that_a_moved_link_loses_are_named(
     moved(project, "one", is_edited=is_edited)
     text = told(yolofs)
     assert text == (
-        f"{project}/far/one moves to another disk or mount, and is no hard link any more of {project}/two and"
+        f"{project}/far/one moves to another disk or mount, and is no longer a hard link of {project}/two and"
         f" {project.parent}/outside"
     )
     assert {(project / "two").read_text(), (project.parent / "outside").read_text()} == {
@@ -95,7 +95,7 @@ def test_names_on_the_old_disk_that_are_not_found_are_counted(yolofs: Program, p
     moved(project, "one", is_edited=True)
     with mounted_disk(hidden):
         text = told(yolofs)
-    assert text.endswith("is no hard link any more of 1 name that was not found; that keeps the old content")
+    assert text.endswith("is no longer a hard link of 1 name that was not found; that keeps the old content")
     assert (hidden / "other").read_text() == "old\n"
 
 
@@ -105,7 +105,7 @@ def test_the_files_in_a_directory_that_moves_are_named(yolofs: Program, project:
     make(project / "d/three", project / "four")
     moved(project, "d", is_edited=False)
     assert told(yolofs) == (
-        f"{project}/far/d/three moves to another disk or mount, and is no hard link any more of {project}/four"
+        f"{project}/far/d/three moves to another disk or mount, and is no longer a hard link of {project}/four"
     )
 
 

@@ -30,7 +30,7 @@ def test_an_undo_of_an_older_commit_takes_what_is_independent_and_names_the_rest
     yolofs("commit", "--yes")
     done = yolofs("undo", "1", "--yes", code=16)
     assert "yolofs: 3 paths stay as they are; all else of commit 1 is undone\n" in done.err
-    assert "hint: what each needs is told above; then: yolofs undo 1\n" in done.err
+    assert "hint: do for each what is said above; then: yolofs undo 1\n" in done.err
     assert f"stays: {yolofs.project}/a.txt: commit 2 has changed it since; first: yolofs undo 2" in done.err
     assert f"stays: {yolofs.project}/new/later: commit 2 has changed it since" in done.err
     assert f"stays: {yolofs.project}/new: something in it stays" in done.err

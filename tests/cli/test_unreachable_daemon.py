@@ -94,10 +94,10 @@ def test_unmount_force_ends_a_daemon_whose_sessions_disk_was_taken_away(
         for command in ("status", "run", "mount", "unmount"):  # all that looks for a session
             refused = yolofs.refused(command, *(["--", "true"] if command == "run" else []), code=4)
             assert refused.startswith(f"yolofs: there is no session in {yolofs.project} or above it")
-            assert f"but process {pid} still serves one of {yolofs.project} that is not here any more\n" in refused
+            assert f"but process {pid} still serves one of {yolofs.project} that is no longer here\n" in refused
             assert "yolofs unmount --force" in refused
         said = yolofs("unmount", "--force").err
-        assert f"ended the daemon, process {pid}, of a session of {yolofs.project} that is not here any more" in said
+        assert f"ended the daemon, process {pid}, of a session of {yolofs.project} that is no longer here" in said
         wait_for_end(pid)
         assert not any(map(is_ours, mounts_at(os.fsencode(mountpoint))))
         refused = yolofs.refused("unmount", "--force", code=4)

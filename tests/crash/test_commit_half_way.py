@@ -68,7 +68,7 @@ def test_the_mount_stays_and_the_commit_goes_on_once_the_cause_is_mended(tmp_pat
                 assert "mounted at" in status.out
                 assert "can neither be finished nor taken back: " in status.err
                 assert "yolofs commit --roll-back takes it back" in status.err
-                assert "what is staged is listed once that has come to its end" in status.err
+                assert "what is staged is listed once that is settled" in status.err
                 assert "changed in base, too" not in status.out  # it is the commit that has changed it
                 refuse_changes(view)
                 with pytest.raises(OSError, match=os.strerror(errno.EROFS)):

@@ -50,7 +50,7 @@ def test_a_run_says_that_its_project_was_removed(started: tuple[Program, Program
     assert "Errno" not in err
     said = f"the project's directory, {program.project}, is gone"
     assert err.count(f"yolofs: {said}\n") == 2
-    assert f"warning: what run 1 changed cannot be told: {said}" in err
+    assert f"warning: cannot tell what run 1 changed: {said}" in err
     assert f"yolofs sessions --rebase DIR {session}" in err
     assert "daemon.log" not in err
     assert out.split() == ["4", "4"]

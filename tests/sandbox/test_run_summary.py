@@ -118,7 +118,7 @@ def test_the_exit_code_is_passed_on_also_if_there_can_be_no_summary(tmp_path: Pa
             (project / "go").touch()
             _, said = process.communicate(timeout=60)
         assert process.returncode == 3
-        assert "what run 1 changed cannot be told: store inode 1, shown as " in said.decode()
+        assert "cannot tell what run 1 changed: store inode 1, shown as " in said.decode()
     finally:
         yolofs("unmount", "--force")
 

@@ -60,7 +60,7 @@ def test_status_does_not_list_what_base_has_a_part_of(tmp_path: Path) -> None:
     assert "base has a part of it" not in program("status").err
     interrupt_commit(project, STEP)
     status = program("status")
-    assert "is listed once that has come to its end" in status.err
+    assert "is listed once that is settled" in status.err
     assert "generation" in status.out
     assert [line for line in status.out.splitlines() if line[1:3] == "  "] == []
     assert program("status", "--json").json["changes"] == []
