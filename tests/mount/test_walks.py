@@ -108,3 +108,11 @@ def test_a_commit_takes_the_way_that_the_page_describes(yolofs: Program, view: P
     calls.forget()
     yolofs("commit", "--yes")
     calls.check(walks()["A commit"])
+
+
+def test_an_undo_takes_the_way_that_the_page_describes(yolofs: Program, view: Path, calls: Calls) -> None:
+    (view / "free").write_text("changed again\n")
+    yolofs("commit", "--yes")
+    calls.forget()
+    yolofs("undo", "--yes")
+    calls.check(walks()["An undo"])

@@ -38,5 +38,5 @@ def test_each_walk_is_numbered_without_a_gap() -> None:
         numbers = [int(number) for number in re.findall(r"^(\d+)\. ", section, re.MULTILINE)]
         assert numbers == list(range(1, len(numbers) + 1))
     assert {title: len(steps) > 10 for title, steps in walks().items()} == dict.fromkeys(
-        ("A write", "An ask", "A commit"), True
+        ("A write", "An ask", "A commit", "An undo"), True
     )
