@@ -138,3 +138,40 @@ def test_a_name_that_was_replaced_in_the_directory_is_a_link_again_of_another_on
         assert (project / NAMES[0]).samefile(project / NAMES[1])
         yolofs("commit", "--yes")
         assert looks(project) == after
+
+
+def exchange_and_link(view: CoreDriver) -> None:
+    view.rename(b"near", b"far/file", 2)
+    view.link(b"near", b"other/near")
+
+
+def move_and_link(view: CoreDriver) -> None:
+    view.rename(b"far/file", b"moved")
+    view.link(b"moved", b"other/moved")
+    view.link(b"moved", b"linked")
+
+
+def move_its_directory_and_link(view: CoreDriver) -> None:
+    view.rename(b"far/folder", b"folder")
+    view.link(b"folder/file", b"other/linked")
+    view.link(b"folder/file", b"folder/linked")
+
+
+@pytest.mark.parametrize("work", [exchange_and_link, move_and_link, move_its_directory_and_link])
+def test_a_file_that_left_the_other_disk_and_got_names_is_one_file_in_the_view_after_an_undo(
+    yolofs: Program, project: Path, work: Callable[[CoreDriver], None]
+) -> None:
+    (project / "far/folder").mkdir()
+    for name in ("near", "far/file", "far/folder/file"):
+        (project / name).write_text(f"{name}\n")
+    before = looks(project)
+    view = CoreDriver(bytes(project))
+    work(view)
+    view.close()
+    yolofs("commit", "--yes")
+    after = looks(project)
+    for _ in range(2):
+        yolofs("undo", "--yes")
+        assert looks(project) == before
+        yolofs("commit", "--yes")
+        assert looks(project) == after

@@ -159,5 +159,8 @@ def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Pro
         [0],
     )
 )
+@example(  # a file has left the other disk, and got a name; an undo brings it back
+    Program([(b"h1", None), (b"p/h0", None)], [[("rename", b"h1", b"p/h0", 2), ("link", b"h1", b"q/h1")]], [], [0])
+)
 def test_base_is_what_it_was_where_a_folder_is_another_disk(program: Program) -> None:
     check(program, is_far=True)

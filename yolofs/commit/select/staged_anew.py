@@ -140,7 +140,9 @@ class StagedAnew:
             if staying:
                 self.refuse(rel)
             return None
-        name, place = staying[0]
+        name, place = next((one for one in staying if not self._after.goes_to_another_device(*one)), (None, None))
+        if name is None or place is None:  # base gets copies, by numbers that nobody knows yet
+            return self._stage_as_one([name for name, _ in staying], rel)
         path = self._path_in_view(name)
         if path is None:
             self.refuse(rel)
@@ -151,11 +153,27 @@ class StagedAnew:
         fingerprint = self._after.fingerprint(name)
         if links:
             self.count_name(-key)
-        self._noted.pop(path, None)
-        self.found.records = [record for record in self.found.records if record.path != path]
         origin = place if has_data else None
-        self.add(Keep(0, path, ino, origin=origin, home=place, base=fingerprint, key=key, links=links))
+        self._replace(Keep(0, path, ino, origin=origin, home=place, base=fingerprint, key=key, links=links))
         return ino
+
+    def _stage_as_one(self, names: list[RelPath], rel: RelPath) -> StoreIno:
+        """Stage names of a file of base, which has it at ``rel``, as one new file; return its store
+        inode.
+        """
+        ino = self._content(rel)
+        for name in names:
+            path = self._path_in_view(name)
+            if path is None:
+                self.refuse(rel)
+            self._replace(Keep(0, path, ino))
+        return ino
+
+    def _replace(self, record: Keep) -> None:
+        """Add a record in the place of that which there may be for its path."""
+        self._noted.pop(record.path, None)
+        self.found.records = [one for one in self.found.records if one.path != record.path]
+        self.add(record)
 
     def _part_names(self, path: RelPath, rel: RelPath, st: os.stat_result, *, is_nameless: bool) -> None:
         """Stage each name of a file that comes to lie on another device as a file of its own, as it
