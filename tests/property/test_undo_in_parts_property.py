@@ -162,5 +162,27 @@ def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Pro
 @example(  # a file has left the other disk, and got a name; an undo brings it back
     Program([(b"h1", None), (b"p/h0", None)], [[("rename", b"h1", b"p/h0", 2), ("link", b"h1", b"q/h1")]], [], [0])
 )
+@example(  # a name has moved there, and an undo of an earlier commit has changed the file since
+    Program([(b"h1", None), (b"q/h0", 0)], [[("overwrite", b"q/h0", b"one\n")], [("rename", b"h1", b"p/h2")]], [], [0])
+)
+@example(  # the same, and it has changed places with a file there
+    Program(
+        [(b"p/h2", None), (b"h1", None), (b"q/h0", 1)],
+        [[("utimes", b"q/h0", 1_450_000_000_000_000_000)], [("rename", b"h1", b"p/h2", 2)]],
+        [],
+        [0],
+    )
+)
+@example(  # a name has moved there, and a later commit has changed the file in its place
+    Program(
+        [(b"h1", None), (b"q/h0", 0)],
+        [[("rename", b"h1", b"p/h2")], [("utimes", b"q/h0", 1_450_000_000_000_000_000)]],
+        [],
+        [0],
+    )
+)
+@example(  # an undo of a part is of both names of a file that has left its disk
+    Program([(b"h1", None)], [[("rename", b"h1", b"p/h2")]], [Command(0, (b"p/h2",))], [0])
+)
 def test_base_is_what_it_was_where_a_folder_is_another_disk(program: Program) -> None:
     check(program, is_far=True)

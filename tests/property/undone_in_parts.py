@@ -137,12 +137,16 @@ class _Undoing:
         self._numbers = [world.numbers()]
         """What was where, at each moment."""
         self._after: dict[bytes, Node] = {}
+        self._moves: list[tuple[bytes, bytes]] = []
+        """The old and the new path of what may have been copied to another disk."""
         self._undos = 0
         self._view: dict[bytes, tuple[Any, ...]] | None = None
         """None once what was staged has been dropped."""
 
     def go(self, program: Program) -> None:
         before = self._world.base()
+        if self._is_far:
+            self._moves = [(act[1], act[2]) for some in program.rounds for act in some if act[0] == "rename"]
         for some in program.rounds:
             self._world.act(some)
             with self._world.session() as session:
@@ -247,7 +251,7 @@ class _Undoing:
         now = self._world.base()
         changed = {path for path in {*before, *now} if before.get(path) != now.get(path)}
         self._numbers.append(self._world.numbers())
-        bound = _bound_to(paths, self._numbers)
+        bound = _bound_to(paths, self._numbers, self._moves)
         for path in changed - bound:
             was, node = before.get(path), now.get(path)
             is_above = any(_is_at_or_below(one, path) for one in bound)
@@ -268,8 +272,14 @@ def _is_at_or_below(path: bytes, top: bytes) -> bool:
     return path == top or path.startswith(top + b"/")
 
 
-def _bound_to(paths: tuple[bytes, ...], moments: list[dict[bytes, tuple[int, int]]]) -> set[bytes]:
-    """Return the paths that were, at any moment, what lay at or below some others at any moment."""
+def _bound_to(
+    paths: tuple[bytes, ...], moments: list[dict[bytes, tuple[int, int]]], moves: list[tuple[bytes, bytes]]
+) -> set[bytes]:
+    """Return the paths that were, at any moment, what lay at or below some others at any moment.
+
+    A copy on another disk has another number: what ``moves`` names, old and new path, is taken for
+    the same.
+    """
     files: dict[tuple[int, int], set[bytes]] = {}
     for moment in moments:
         for path, file in moment.items():
@@ -279,7 +289,8 @@ def _bound_to(paths: tuple[bytes, ...], moments: list[dict[bytes, tuple[int, int
     todo = list(found)
     while todo:
         top = todo.pop()
-        more = {path for path in every if _is_at_or_below(path, top)}.union(
+        ends = {end for move in moves if any(_is_at_or_below(top, end) for end in move) for end in move}
+        more = {path for path in every if any(_is_at_or_below(path, one) for one in (top, *ends))}.union(
             *(one for one in files.values() if top in one)
         )
         todo += more - found

@@ -1,12 +1,13 @@
-"""Somebody on the host exchanges a name in base for a symbolic link while a commit works there: no
-link is followed, and nothing outside of base is read, written or removed.
+"""Somebody on the host exchanges a name in base for a symbolic link while a commit works there, is
+finished after a kill or taken back, or is undone: no link is followed, and nothing outside of base
+is read, written or removed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,12 @@ from tests.support.commit_model import CommitScribe
 from tests.support.exchanged_names import SECRET, Exchanger, heard, holders_of_secret, state_of
 from tests.support.fault_points import points
 from tests.support.second_disk import mounted_disk
-from yolofs.commit import execute
+from tests.support.undo_model import Commits
+from yolofs.commit import execute, resume
 from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.taking_back import roll_back
 from yolofs.errors import YolofsError
+from yolofs.system import syscalls
 
 NAMES = ("d", "d/sub", "d/sub/y", "e", "e/x", "f", "f/deep", "f/deep/2", "g", "g/one", "h", "h/x", "p", ".yolofs-*")
 DIRECTORIES = ("d/sub", "e", "f/deep", "g", "h", ".yolofs-", "new/f", "new/f/deep")
@@ -110,6 +114,78 @@ def test_no_link_is_followed(place: Path, tmp_path: Path, name: str, *, is_short
             attack.close()
         assert state_of(outside) == before, at
         assert not holders_of_secret(base, tmp_path / "commits"), at
+
+
+class Killed(BaseException):
+    """Ends a commit between two steps, as SIGKILL does: nothing of it is taken back."""
+
+
+def kill_after(part: float) -> Callable[[int, int], None]:
+    """Return what ends a commit once that part of its work is done: first files are made."""
+
+    def progress(done: int, total: int) -> None:
+        if done >= total * part:
+            raise Killed
+
+    return progress
+
+
+def go_on(what: str, scribe: CommitScribe, parking: bytes) -> Callable[[], object]:
+    """Commit, or a part of that, and return what goes on from there."""
+    if what == "undo":
+        commits = Commits(scribe, os.path.dirname(parking))
+        commits.commit(int(os.path.basename(parking)))
+        return lambda: commits.undo(int(os.path.basename(parking)), by=10_000 + int(os.path.basename(parking)))
+    plan = scribe.plan()
+    with pytest.raises(Killed):
+        execute(plan, scribe.store, parking=parking, durable=False, progress=kill_after(PARTS[what]))
+    if what == "continue":
+        return lambda: resume(plan, scribe.store, parking=parking)
+    return lambda: roll_back(plan, scribe.store, parking=parking, durable=False)
+
+
+PARTS = {"continue": 0.5, "roll back": 0.95}
+"""After which part of the work it is interrupted, so that much is left to be done."""
+
+
+@pytest.mark.slow
+@pytest.mark.some(4)
+@pytest.mark.parametrize("is_short", [True, False])
+@pytest.mark.parametrize("what", [*PARTS, "undo"])
+@pytest.mark.parametrize("name", [*NAMES, "new", "new/f"])
+def test_no_link_is_followed_by_what_goes_on_or_back(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, what: str, *, is_short: bool
+) -> None:
+    monkeypatch.setattr(syscalls, "sync_filesystem", lambda _: None)
+    (tmp_path / "commits").mkdir()
+
+    def attacked(number: int, at: int) -> int:
+        """Exchange the name before one call; return how many calls there were."""
+        base, outside = worlds(place, number)
+        scribe = CommitScribe(bytes(base), bytes(tmp_path / f"store{number}"))
+        work(scribe)
+        act = go_on(what, scribe, bytes(tmp_path / f"commits/{number}"))
+        before, count = state_of(outside), 0
+        attack = Exchanger(base, outside, name) if (base / name).parent.is_dir() else None
+
+        def hear() -> None:
+            nonlocal count
+            count += 1
+            if attack is not None and count == at:
+                attack.exchange()
+            elif attack is not None and count > at and is_short:
+                attack.put_back()
+
+        with heard(hear), contextlib.suppress(YolofsError, OSError, AssertionError):  # the model's, of an undo: drift
+            act()
+        if attack is not None:
+            attack.close()
+        assert state_of(outside) == before, at
+        assert not holders_of_secret(base, tmp_path / "commits", tmp_path / f"store{number}"), at
+        return count
+
+    for at in points(range(1, attacked(1, 0) + 1), name, what, is_short, some=10):
+        attacked(1 + at, at)
 
 
 @pytest.mark.parametrize("place", ["two disks"], indirect=True)

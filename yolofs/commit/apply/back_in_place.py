@@ -18,7 +18,17 @@ from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.ready import Looks, looks_of
 from yolofs.commit.apply.resume import ResumedSteps
-from yolofs.commit.plan.plan import MetadataBefore, Park, Place, Plan, Remove, Rewrite, SetMetadata
+from yolofs.commit.plan.plan import (
+    FinishDirectory,
+    Link,
+    MetadataBefore,
+    Park,
+    Place,
+    Plan,
+    Remove,
+    Rewrite,
+    SetMetadata,
+)
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying, file_data
 from yolofs.store.as_read import StoreFiles
@@ -62,22 +72,34 @@ class BackInPlace(ResumedSteps):
         super().__init__(plan, store, directory, durable=durable)
         self.meanwhile = Meanwhile([], [], [], [], [], [])
         self._written: list[Spot] = []
-        self._late: list[Rewrite | SetMetadata] = []
+        self._late: list[Rewrite | SetMetadata | FinishDirectory] = []
         self._gone: dict[RelPath, Park | Remove] = {
             step.path: step for step in plan.steps if isinstance(step, Park | Remove)
         }
         self._placed = {step.path: step for step in plan.of(Place)}
+        arrivals: tuple[Place | Link, ...] = (*plan.of(Place), *plan.of(Link))
+        self._replacing = {step.path: step for step in arrivals if step.replaced is not None}
         self._untimed: set[tuple[int, Looks]] = set()
         """Inode numbers and looks of what is as it was except for its time: only its owner may set
         that.
         """
 
-    def _is_elsewhere(self, step: Rewrite | SetMetadata) -> bool:
-        """Tell whether a file is not at a step's path, to which it was to be moved.
+    def _is_elsewhere(self, step: Rewrite | SetMetadata | FinishDirectory) -> bool:
+        """Tell whether something is not at a step's path, to which it was to be moved.
 
-        After a power failure what was done to a file may be there, and the move before it not.
+        After a power failure what was done to it may be there, and the move before it not.
         """
-        return self._moves.before(step.path) not in (None, step.path) and self._inode(Spot(*split(step.path))) is None
+        if self._moves.before(step.path) in (None, step.path):
+            return False
+        is_nothing_there = self._inode(Spot(*split(step.path))) is None
+        return is_nothing_there or not self._has_come(step.path) or self._lies_there_still(step.path)
+
+    def _lies_there_still(self, path: RelPath) -> bool:
+        """Tell whether a thing lies at a path, or above it, that was to be replaced by another."""
+        while path and path not in self._replacing:
+            path = split(path)[0]
+        replacing = self._replacing.get(path)
+        return replacing is not None and self._inode(Spot(*split(path))) == self._replaced_by(replacing)
 
     def _has_come(self, path: RelPath) -> bool:
         """Tell whether a path may have its new content: not if the old thing still lies there, or
@@ -96,15 +118,24 @@ class BackInPlace(ResumedSteps):
         return True
 
     def _undo_late(self) -> None:
-        """Undo what was done in place to files that are found only at their old paths."""
+        """Undo what was done in place to what is found only at its old path."""
         for step in self._late:
             old = self._moves.before(step.path)
             if old is None or self._inode(Spot(*split(old))) is None:
                 continue
             if isinstance(step, Rewrite):
                 self._write_back(msgspec.structs.replace(step, path=old), step_log.LoggedStep())
-            elif self._looks_set(old, step.ino) and self._is_as_set(self._reach(old)[1], step.ino):
+            elif step.ino is not None and step.was is not None and self._is_given_at(old, step.was, step.ino):
                 self._give(old, step.was, step.ino, step_log.LoggedStep())
+
+    def _is_given_at(self, old: RelPath, was: MetadataBefore, ino: StoreIno) -> bool:
+        """Tell whether what base has at an old path has got the metadata of a store inode, or a
+        part of it.
+        """
+        if self._looks_set(old, ino):
+            _, st = self._reach(old)
+            return (stat.S_ISDIR(st.st_mode) and st.st_ino in self._looks) or self._is_as_set(st, ino)
+        return self._is_half_set(old, was, ino)
 
     def _write_back(self, step: Rewrite, said: step_log.LoggedStep) -> None:
         backup = self._in(self._replaced, step.number)
@@ -192,6 +223,24 @@ class BackInPlace(ResumedSteps):
             return False
         return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
 
+    def _is_half_set(self, path: RelPath, was: MetadataBefore, ino: StoreIno) -> bool:
+        """Tell whether what is at a path has got a part of the metadata of a store inode: the power
+        has failed between the calls that give it.
+
+        The times of a file come last, so it has its old ones.
+        """
+        try:
+            with self._held(path) as (thing, st):
+                wanted, there = self._store.metadata(ino), dict(copying.read_metadata(thing).xattrs)
+        except OSError:
+            return False
+        if st.st_ino not in self._looks or not (stat.S_ISDIR(st.st_mode) or st.st_mtime_ns == was.mtime_ns):
+            return False
+        old, new = dict(metadata_of(was).xattrs), dict(wanted.xattrs)
+        are_ours = all(there.get(name) in (old.get(name), new.get(name)) for name in {*old, *new, *there})
+        of_owner = st.st_uid in (was.uid, wanted.st.st_uid) and st.st_gid in (was.gid, wanted.st.st_gid)
+        return are_ours and of_owner and _is_on_the_way(st.st_mode, was.mode, wanted.st.st_mode)
+
     def _give(
         self, path: RelPath, was: MetadataBefore, ino: StoreIno | None, said: step_log.LoggedStep, *, times: bool = True
     ) -> None:
@@ -266,6 +315,14 @@ class BackInPlace(ResumedSteps):
             return dict(copying.read_metadata(thing).xattrs) == dict(wanted.xattrs)
         except OSError:
             return False
+
+
+def _is_on_the_way(mode: int, was: int, wanted: int) -> bool:
+    """Tell whether something has one of two modes, or what it has between the calls that change its
+    owner, its access control list and its mode: a change of owner clears setuid and setgid.
+    """
+    special = {bits & ~cleared & 0o7000 for bits in (was, wanted) for cleared in (0, stat.S_ISUID | stat.S_ISGID)}
+    return mode & 0o7000 in special and mode & ~0o7000 in (was & ~0o7000, wanted & ~0o7000)
 
 
 def _is_opened_up(mode: int, was: int) -> bool:

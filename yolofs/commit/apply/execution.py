@@ -248,9 +248,17 @@ def resume(
 
 
 def _redo(steps: ResumedSteps, lines: list[step_log.LoggedStep], index: int, step: Step) -> None:
-    """Do a step again if need be; ``lines`` are those of the log."""
-    if steps.redo(step, lines[index]):
-        lines[index] = steps.seen(step)
+    """Do a step again if need be; ``lines`` are those of the log.
+
+    If a move was lost, what was done in place to what it moves may be lost as well.  The move gives
+    it another ctime, which tells of that no more: so the lines about it are taken out.
+    """
+    if not steps.redo(step, lines[index]):
+        return
+    lines[index] = steps.seen(step)
+    for later in steps.done_in_place_to(step):
+        if index < later < len(lines):
+            lines[later] = step_log.LoggedStep()
 
 
 @contextlib.contextmanager

@@ -12,7 +12,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from bisect import bisect_left
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 
 from yolofs.commit.apply.done_steps import READING, as_file
 from yolofs.commit.apply.found_files import is_mixture, places_of
@@ -105,6 +108,9 @@ class ResumedSteps(SwappedOut):
             case Rewrite() | SetMetadata():
                 spot, then = Spot(*split(step.path)), said.came
                 now = self._seen(spot)
+                if now is not None and then is None and not self._is_the_hosts(step.path):
+                    self.do(step)
+                    return True
                 if now is None or then is None or now.inode != then.inode or now.ctime_ns > then.ctime_ns:
                     return False
                 super().do(step)  # also where it has the data: only the kernel may have that
@@ -113,6 +119,26 @@ class ResumedSteps(SwappedOut):
                     return False
                 self.do(step)
         return True
+
+    def done_in_place_to(self, step: Step) -> Iterator[int]:
+        """Yield the numbers, from 0, of the steps that change in place what a step puts where it
+        is to be, or something in it.
+        """
+        if not isinstance(step, Place):
+            return
+        first = bisect_left(self._in_place, (step.path, 0))
+        for path, index in islice(self._in_place, first, None):
+            if path == step.path or path.startswith(step.path + b"/"):
+                yield index
+            elif path > step.path + b"/":
+                return
+
+    @cached_property
+    def _in_place(self) -> list[tuple[RelPath, int]]:
+        """The steps that change a file in place: path and number, sorted."""
+        return sorted(
+            (step.path, index) for index, step in enumerate(self._plan.steps) if isinstance(step, Rewrite | SetMetadata)
+        )
 
     def _was_undone(self, step: Step, said: LoggedStep) -> bool:
         """Tell whether a step that moves something, or brings it in, has to be done again."""

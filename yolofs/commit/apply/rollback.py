@@ -34,6 +34,7 @@ from yolofs.commit.plan.plan import (
     FinishDirectory,
     Link,
     MakeDirectory,
+    MetadataBefore,
     Park,
     Place,
     Plan,
@@ -42,7 +43,7 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.paths import RelPath, split
+from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying
 from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
@@ -57,8 +58,6 @@ class BackSteps(BackInPlace):
         """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
         self._unset = UNSET_BACK
-        arrivals: tuple[Place | Link, ...] = (*plan.of(Place), *plan.of(Link))
-        self._replacing = {step.path: step for step in arrivals if step.replaced is not None}
         self._times: dict[RelPath, tuple[int, int]] = {}
 
     def recall_parked(self) -> None:
@@ -120,30 +119,31 @@ class BackSteps(BackInPlace):
             case SetMetadata():
                 if self._is_elsewhere(step):
                     self._late.append(step)
-                elif self._is_bases(step) and (is_certain or self._looks_set(step.path, step.ino)):
+                elif self._is_bases(step.path) and (is_certain or self._is_given(step.path, step.was, step.ino)):
                     self._set_back(step, said)
             case FinishDirectory():
                 self._directories.forget(step.path)
-                if step.was is None or not self._is_bases(step):
+                if step.was is None:
                     return
-                is_done = step.ino is not None and (is_certain or self._looks_set(step.path, step.ino))
-                if step.ino is not None and is_done and self._has_come(step.path):
+                if self._is_elsewhere(step):
+                    self._late.append(step)
+                elif not self._is_bases(step.path):
+                    return
+                elif step.ino is not None and (is_certain or self._is_given(step.path, step.was, step.ino)):
                     self._give(step.path, step.was, step.ino, said)
                 old = self._moves.before(step.path)
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
-    def _is_bases(self, step: SetMetadata | FinishDirectory) -> bool:
+    def _is_bases(self, path: RelPath) -> bool:
         """Tell whether what lies at a step's path is what the step is about, and not something of
         the host's, nor what was to be replaced.
         """
-        if self._is_the_hosts(step.path):
-            return False
-        above = step.path
-        while above and above not in self._replacing:
-            above = split(above)[0]
-        replacing = self._replacing.get(above)
-        return replacing is None or self._inode(Spot(*split(above))) != self._replaced_by(replacing)
+        return self._has_come(path) and not self._is_the_hosts(path) and not self._lies_there_still(path)
+
+    def _is_given(self, path: RelPath, was: MetadataBefore, ino: StoreIno) -> bool:
+        """Tell whether what is at a path has the metadata of a store inode, or a part of it."""
+        return self._looks_set(path, ino) or self._is_half_set(path, was, ino)
 
     def restored(self) -> tuple[set[step_log.ObjectIdentity], set[step_log.ObjectIdentity]]:
         """Return :func:`~yolofs.commit.apply.restored_things.restored_things` of these steps."""

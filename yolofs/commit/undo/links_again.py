@@ -66,9 +66,15 @@ class LinksAgain(UndoableNames):
         return True
 
     def _taker(self, was: OnDisk) -> LaterCommit | None:
-        """Return the last commit in force that has taken a file out of its place in base."""
-        known = {one.inode for one in self._anew.known_by(self._left(was))}
-        return next((one for one in reversed(self._later) if not one.takes_back and one.has_taken(known)), None)
+        """Return the last commit in force that has taken a file out of its place in base, or has
+        changed it there.
+        """
+        known = self._anew.known_by(self._left(was))
+        numbers = {one.inode for one in known}
+        for one in reversed(self._later):
+            if not one.takes_back and (any(map(one.files.has, known)) or one.has_taken(numbers)):
+                return one
+        return None
 
     def _stays_for(self, taker: LaterCommit, path: RelPath) -> None:
         self._found.stays.setdefault(
@@ -310,12 +316,20 @@ class LinksAgain(UndoableNames):
         """Tell whether a file of base is the one of which a copy is kept, as it was or as the
         commit changed it.
         """
-        if _look_alike(st, copy):
+        if _look_alike(st, copy) or self._is_from_undo(was, st):
             return True
         index = self._applied.changed_in_place(was)
         if index is None:  # it was copied to another device before
             index = self._applied.changed_in_place(self._base.on_disk(st.st_dev, st.st_ino))
         return index is not None and self._applied.is_as_left(index, st, self._store, self._restored)
+
+    def _is_from_undo(self, was: OnDisk, st: os.stat_result) -> bool:
+        """Tell whether a file of base is as the undo of another commit has made it, in place."""
+        if (st.st_ino, st.st_ctime_ns) not in self._restored:
+            return False
+        known = self._anew.known_by(self._left(was))
+        last = next((one for one in reversed(self._later) if any(map(one.files.has, known))), None)
+        return last is not None and last.undoes is not None
 
     def _link_kept(self, path: RelPath, file: FileNumbers, kept: KeptObject, copy: os.stat_result) -> KeptObject:
         """Return what comes back at a path if base no longer has the file: all its names become one
