@@ -91,8 +91,11 @@ class BackInPlace(ResumedSteps):
         """
         if self._moves.before(step.path) in (None, step.path):
             return False
-        is_nothing_there = self._inode(Spot(*split(step.path))) is None
-        return is_nothing_there or not self._has_come(step.path) or self._lies_there_still(step.path)
+        if self._inode(Spot(*split(step.path))) is None:
+            return True
+        if not isinstance(step, FinishDirectory) and step.inode is not None:  # which is looked at then
+            return False
+        return not self._has_come(step.path) or self._lies_there_still(step.path)
 
     def _lies_there_still(self, path: RelPath) -> bool:
         """Tell whether a thing lies at a path, or above it, that was to be replaced by another."""

@@ -129,8 +129,9 @@ class BackSteps(BackInPlace):
                     self._late.append(step)
                 elif not self._is_bases(step.path):
                     return
-                elif step.ino is not None and (is_certain or self._is_given(step.path, step.was, step.ino)):
-                    self._give(step.path, step.was, step.ino, said)
+                elif step.ino is not None and self._has_come(step.path):
+                    if is_certain or self._is_given(step.path, step.was, step.ino):
+                        self._give(step.path, step.was, step.ino, said)
                 old = self._moves.before(step.path)
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
@@ -139,7 +140,7 @@ class BackSteps(BackInPlace):
         """Tell whether what lies at a step's path is what the step is about, and not something of
         the host's, nor what was to be replaced.
         """
-        return self._has_come(path) and not self._is_the_hosts(path) and not self._lies_there_still(path)
+        return not self._is_the_hosts(path) and not self._lies_there_still(path)
 
     def _is_given(self, path: RelPath, was: MetadataBefore, ino: StoreIno) -> bool:
         """Tell whether what is at a path has the metadata of a store inode, or a part of it."""
