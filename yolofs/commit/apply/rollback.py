@@ -129,9 +129,12 @@ class BackSteps(BackInPlace):
                     self._late.append(step)
                 elif not self._is_bases(step.path):
                     return
-                elif step.ino is not None and self._has_come(step.path):
-                    if is_certain or self._is_given(step.path, step.was, step.ino):
-                        self._give(step.path, step.was, step.ino, said)
+                elif (
+                    step.ino is not None
+                    and self._has_come(step.path)
+                    and (is_certain or self._is_given(step.path, step.was, step.ino))
+                ):
+                    self._give(step.path, step.was, step.ino, said)
                 old = self._moves.before(step.path)
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
