@@ -100,7 +100,9 @@ def test_an_ask_that_was_denied_is_not_noted_as_a_refusal_too(
         yolofs("answer", "1", "deny", answer)
         assert "Error" in blocked.end()[1]
     assert noted() == ["ask"]
-    assert yolofs("rule", "test", "--json").json["accesses"] == 1
+    with connected(yolofs) as client:
+        allowed = client.accesses()
+    assert yolofs("rule", "test", "--json").json["accesses"] == 1, (allowed, notes(yolofs))
     assert "Error" in Reader(view / name, script=script).end()[1]
     assert noted() == ["ask", "refusal"]
 

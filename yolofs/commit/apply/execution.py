@@ -251,7 +251,7 @@ def _redo(steps: ResumedSteps, lines: list[step_log.LoggedStep], index: int, ste
     """Do a step again if need be; ``lines`` are those of the log.
 
     If a move was lost, what was done in place to what it moves may be lost as well.  The move gives
-    it another ctime, which tells of that no more: so the lines about it are taken out.
+    it another ctime, which no longer tells of that. So the lines about it are taken out.
     """
     if not steps.redo(step, lines[index]):
         return
