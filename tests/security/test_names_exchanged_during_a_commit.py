@@ -98,6 +98,7 @@ def commit(place: Path, number: int, parking: Path, attack: Exchanger | None, at
 
 
 @pytest.mark.slow
+@pytest.mark.some(18)
 @pytest.mark.parametrize("is_short", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_link_is_followed(place: Path, tmp_path: Path, name: str, *, is_short: bool) -> None:
