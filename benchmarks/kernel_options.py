@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent.parent))
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from yolofs.fuse.libfuse.adapter import Adapter
 from yolofs.fuse.trace import Trace
 

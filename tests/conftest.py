@@ -24,8 +24,7 @@ from hypothesis import core, settings
 # the checkout.
 sys.path.append(str(Path(__file__).parent.parent))
 
-from tests.cli import forked
-from tests.support import elsewhere, fault_points, huge_pages, kept_survey, removal, spread, unsynced
+from tests.support import elsewhere, fault_points, forked, huge_pages, kept_survey, removal, spread, unsynced
 from tests.support.leftovers import Leftovers, Traces, all_processes
 from tests.support.seed import VARIABLE, seed
 from tests.support.session_cleaning import sessions_removed

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, with_few_files
 from tests.support.fault_points import way_of, ways
+from tests.support.program import Program, with_few_files
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, run_with_input
+from tests.support.program import Program, run_with_input
 from yolofs.cli.agents.guides import AGENTS, BEGIN, END, with_guide
 from yolofs.cli.agents.wrapping import is_wrapped, wrap
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, connected, replace_text, wait_until
-from tests.cli.watching import alone
-from tests.mount.asking import CREATE, READ, Reader, reader, settings
+from tests.support.asking import CREATE, READ, Reader, reader, settings
 from tests.support.fault_points import points
+from tests.support.program import Program, connected, replace_text, wait_until
+from tests.support.watching import alone
 from yolofs.daemon.rpc.ask_messages import WarningsInfo
 from yolofs.system.clock import coarse_clock_ns
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.support.program import Program
 from tests.support.required import do_without
 from yolofs.store.base import Base
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.support.looks import looks
+from tests.support.program import Program
 from tests.support.second_disk import mounted_disk
 
 pytestmark = [

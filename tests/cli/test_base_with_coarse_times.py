@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 from tests.support.sharing_disk import disk_image
 
 pytestmark = pytest.mark.mount

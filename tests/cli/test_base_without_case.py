@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.disk_without_case import disk_without_case
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

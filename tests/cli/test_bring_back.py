@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.support.fault_points import points
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

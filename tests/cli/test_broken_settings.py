@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_killed, wait_until
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.looks import looks
+from tests.support.program import Program, run_killed, wait_until
 
 BROKEN = {"no TOML": b"[rules\n", "refused": b"[keep_commits]\ncount = -1\n"}
 broken = pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
 from tests.support.fault_points import points
+from tests.support.program import COMMAND, Program
 from yolofs.cli.group import COMMANDS
 
 pytestmark = pytest.mark.mount

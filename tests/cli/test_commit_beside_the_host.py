@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.cli.program import Program, run_code
+from tests.support.program import Program, run_code
 
 NOT_PREPARED = 17
 CONFLICT = 9

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
-from tests.security.planting import interrupt
+from tests.support.core_driver import CoreDriver
+from tests.support.planting import interrupt
+from tests.support.program import Program
 
 
 @pytest.fixture

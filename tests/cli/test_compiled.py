@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.support.program import COMMAND, Program
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
-from tests.cli.terminal import Terminal
-from tests.mount.asking import reader
+from tests.support.asking import reader
 from tests.support.fault_points import points
+from tests.support.program import Program, wait_until
+from tests.support.terminal import Terminal
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from tests.cli.program import Program, run_code
 from tests.crash.test_commit_preparation import tree_of
+from tests.support.program import Program, run_code
 from yolofs.commit.plan import plan
 from yolofs.daemon.rpc import protocol, run_messages
 from yolofs.daemon.rpc.revision import REVISION

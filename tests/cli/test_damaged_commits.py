@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 
 MISFIT = 15
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
-from tests.cli.terminal import Terminal
+from tests.support.program import Program
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 

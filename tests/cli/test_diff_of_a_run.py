@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.sandbox.stepped import stepped
+from tests.support.program import Program
+from tests.support.stepped import stepped
 
 pytestmark = pytest.mark.mount
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program, wait_until
 from tests.support.required import do_without
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(180)]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, kill
-from tests.cli.terminal import Terminal
+from tests.support.program import Program, kill
+from tests.support.terminal import Terminal
 from yolofs.compiled import is_compiled
 
 pytestmark = pytest.mark.mount

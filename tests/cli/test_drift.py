@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.cli.terminal import Terminal
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
+from tests.support.terminal import Terminal
 
 TEN = "".join(f"{number}\n" for number in range(1, 11))
 OURS, THEIRS = TEN.replace("2\n", "two\n"), TEN.replace("9\n", "nine\n")

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import RENAME_EXCHANGE
 from tests.support.clocks import let_clocks_pass
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
+from tests.support.plain_directory import RENAME_EXCHANGE
+from tests.support.program import Program
 
 Work = Callable[[CoreDriver], None]
 Edit = Callable[[Path], None]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 
 TEN = "".join(f"{number}\n" for number in range(1, 11))
 OURS, THEIRS = TEN.replace("5\n", "five\n"), TEN.replace("5\n", "FIVE\n").replace("1\n", "one\n", 1)

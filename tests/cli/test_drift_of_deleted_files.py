@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import RENAME_EXCHANGE
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
+from tests.support.plain_directory import RENAME_EXCHANGE
+from tests.support.program import Program
 
 
 @pytest.mark.parametrize("way", ["rename", "anew"])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 
 
 def tree(top: Path) -> dict[str, str | None]:

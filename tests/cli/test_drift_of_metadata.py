@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 
 BIG = b"\0" * (5 << 20)
 STAGED = {"text": b"text\nmore\n", "binary": b"\0more\n", "big": BIG + b"more\n", "moved-here": b"moved\nmore\n"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program
+from tests.support.program import DEADLINE_S, Program
 from yolofs.changes.changes import compare
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.paths import Generation

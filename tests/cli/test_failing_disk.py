@@ -8,7 +8,7 @@ import errno
 
 import pytest
 
-from tests.cli.program import Program, run_code
+from tests.support.program import Program, run_code
 
 pytestmark = pytest.mark.mount
 

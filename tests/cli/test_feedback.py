@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, run_program, with_few_files
-from tests.cli.terminal import Terminal
+from tests.support.program import COMMAND, Program, run_program, with_few_files
+from tests.support.terminal import Terminal
 from yolofs.cli.show.feedback_lines import lines_of
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.session import feedback

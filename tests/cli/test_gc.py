@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.looks import looks
+from tests.support.program import Program
 from yolofs.system.disk_usage import size_of, size_text
 from yolofs.system.work_directories import work_directory
 

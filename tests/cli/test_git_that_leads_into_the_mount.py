@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.program import Program
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import run_program
-from tests.cli.terminal import Terminal
-from tests.property.core_driver import CoreDriver
-from tests.security.planting import interrupt_commit
+from tests.support.core_driver import CoreDriver
+from tests.support.planting import interrupt_commit
+from tests.support.program import run_program
+from tests.support.terminal import Terminal
 
 GUIDE = Path(__file__).parents[2] / "docs/guide"
 AGENT, SESSIONS = "working-with-an-agent.md", "sessions.md"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 NOTE = "note: 2 changes on paths that the rules hide not shown; --hidden shows them\n"

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tests.cli.program import Program
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, run_code
-from tests.cli.terminal import Terminal
 from tests.support.fault_points import points
+from tests.support.program import Program, run_code
+from tests.support.terminal import Terminal
 from yolofs.paths import RelPath
 from yolofs.session.named_states import named_state
 from yolofs.session.session import Session, SessionAccess

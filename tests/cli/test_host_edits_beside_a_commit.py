@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code, run_killed
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.looks import looks
+from tests.support.program import Program, run_code, run_killed
 from tests.support.required import do_without
 
 CONFLICT = 9

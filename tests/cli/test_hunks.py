@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, run_killed, run_with_input
+from tests.support.program import Program, run_killed, run_with_input
 
 pytestmark = pytest.mark.mount
 

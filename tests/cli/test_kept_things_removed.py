@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import exactly
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program, run_code
 
 MISFIT = 15
 _KILLED = """

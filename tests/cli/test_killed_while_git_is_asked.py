@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.cli.program import Program, run_killed
+from tests.support.program import Program, run_killed
 from yolofs.session.session import Session, SessionAccess
 from yolofs.system.work_directories import left_behind
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.cli.terminal import Terminal
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 from tests.support.second_disk import mounted_disk
+from tests.support.terminal import Terminal
 
 pytestmark = [
     pytest.mark.mount,

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, connected, wait_until
-from tests.cli.watching import alone
-from tests.mount.asking import CREATE, Reader, reader, settings, wait_for_asks
+from tests.support.asking import CREATE, Reader, reader, settings, wait_for_asks
+from tests.support.program import Program, connected, wait_until
+from tests.support.watching import alone
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.rules import PathRule, RuleState
 from yolofs.session.commit import commit

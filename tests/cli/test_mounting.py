@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import yolofs.errors
-from tests.cli.fork_server import LIMITS
-from tests.cli.program import COMMAND, DEADLINE_S, Program, kill, stop, wait_until
-from tests.cli.terminal import start
+from tests.support.fork_server import LIMITS
+from tests.support.program import COMMAND, DEADLINE_S, Program, kill, stop, wait_until
 from tests.support.second_disk import mounted_disk
+from tests.support.terminal import start
 from yolofs.errors import MountError
 from yolofs.fuse.trace import Trace
 from yolofs.system.mounts import mounts_at

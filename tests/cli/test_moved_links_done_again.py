@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.looks import looks
+from tests.support.program import Program
 from tests.support.second_disk import mounted_disk
 
 pytestmark = [

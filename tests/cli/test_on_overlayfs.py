@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.support.overlay import container
+from tests.support.program import Program
 from yolofs.registry.identity import identity_of, lasting_identity_of
 from yolofs.system import syscalls
 

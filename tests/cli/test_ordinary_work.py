@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected, wait_until
 from tests.support.fault_points import points
+from tests.support.program import Program, connected, wait_until
 from tests.support.required import do_without, is_required
 from yolofs.audit.audit import AskNote, Note, RefusalNote, read_audit
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.cli.test_wrong_input import assert_one_line_and_a_hint
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

@@ -11,7 +11,7 @@ import click
 import msgspec
 import pytest
 
-from tests.cli.program import Program
+from tests.support.program import Program
 from yolofs.cli.group import COMMANDS, cli
 from yolofs.cli.pages import man_page
 from yolofs.cli.pages.reference import render

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, can_append, can_read, replace_text, wait_until
+from tests.support.program import Program, can_append, can_read, replace_text, wait_until
 from tests.support.rows import row
 from yolofs.daemon.rpc.client import Client
 from yolofs.rules import PathRule, RuleState, spell_rule

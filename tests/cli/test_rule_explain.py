@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, can_append, can_read
+from tests.support.program import Program, can_append, can_read
 from yolofs.errors import JournalError
 
 

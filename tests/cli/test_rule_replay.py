@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, can_read, replace_text, wait_until
-from tests.cli.watching import alone
+from tests.support.program import Program, can_read, replace_text, wait_until
+from tests.support.watching import alone
 
 
 @pytest.mark.mount

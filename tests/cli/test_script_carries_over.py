@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import xattrs_of
+from tests.support.core_driver import CoreDriver
 from tests.support.killed_command import as_user, run
+from tests.support.plain_directory import xattrs_of
 from tests.support.second_disk import mounted_disk
 
 ONE, TWO = b"user.one", b"user.two"

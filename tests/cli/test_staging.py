@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, run_code, with_few_files
 from tests.support.fault_points import way_of, ways
+from tests.support.program import COMMAND, Program, run_code, with_few_files
 from yolofs.cli.command_line import BROKEN_PIPE
 
 pytestmark = pytest.mark.mount

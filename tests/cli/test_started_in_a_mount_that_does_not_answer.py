@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, with_few_files
+from tests.support.program import COMMAND, with_few_files
 
 pytestmark = pytest.mark.mount
 ATTRIBUTES_S = 1.5

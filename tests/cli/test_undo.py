@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.cli.undone import Committed, committed, view_of
-from tests.security.planting import interrupt
 from tests.support.looks import looks
+from tests.support.planting import interrupt
+from tests.support.program import Program
 
 __all__ = ["committed"]
 

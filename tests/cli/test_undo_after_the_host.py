@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
-from tests.cli.program import Program
 from tests.cli.undone import Committed, committed, view_of
 from tests.support.looks import looks
+from tests.support.program import Program
 
 __all__ = ["committed"]
 

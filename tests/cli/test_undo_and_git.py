@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.cli.test_git_index_drift import close_to_others, commit_in, git, look, repository, stage, tear
 from tests.support.fault_points import points
+from tests.support.program import Program
 from yolofs.registry.search import session_of
 from yolofs.text.git_index_format import entries
 

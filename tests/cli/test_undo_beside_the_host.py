@@ -9,8 +9,8 @@ import signal
 
 import pytest
 
-from tests.cli.program import Program, run_code
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program, run_code
 
 CONFLICT = 9
 _KILLED = """

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.support.fault_points import points
 from tests.support.looks import looks
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

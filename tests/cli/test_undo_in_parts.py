@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.looks import looks
+from tests.support.program import Program
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.cli.undone import Committed, committed, view_of
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.looks import looks
+from tests.support.program import Program
 
 __all__ = ["committed"]
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.program import Program, run_program
 from tests.support.fault_points import points
+from tests.support.program import Program, run_program
 from tests.unit.overlay.test_acl import acl
 
 pytestmark = pytest.mark.mount

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, kill, wait_for_end
+from tests.support.program import Program, kill, wait_for_end
 from yolofs.system.mounts import is_ours, mounts_at
 
 pytestmark = pytest.mark.mount

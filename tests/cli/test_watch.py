@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, kill, replace_text, stop, wait_until
-from tests.cli.terminal import Terminal
-from tests.cli.watching import alone, is_denied, waiting, watched_project
-from tests.mount.asking import Reader, reader, settings, wait_for_asks
 from tests.mount.test_asks import READ_MANY
+from tests.support.asking import Reader, reader, settings, wait_for_asks
 from tests.support.fault_points import points
+from tests.support.program import COMMAND, DEADLINE_S, Program, connected, kill, replace_text, stop, wait_until
+from tests.support.terminal import Terminal
+from tests.support.watching import alone, is_denied, waiting, watched_project
 from yolofs.cli.watch.preview import preview
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 

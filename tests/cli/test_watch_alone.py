@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program, can_read, wait_until
-from tests.cli.watching import alone, is_denied, waiting, watched_project
-from tests.mount.asking import Reader, reader, settings
 from tests.mount.test_asks import READ_MANY
+from tests.support.asking import Reader, reader, settings
 from tests.support.fault_points import points
+from tests.support.program import DEADLINE_S, Program, can_read, wait_until
+from tests.support.watching import alone, is_denied, waiting, watched_project
 
 pytestmark = pytest.mark.mount
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected, kill, wait_until
 from tests.support.fault_points import way_of, ways
+from tests.support.program import Program, connected, kill, wait_until
 
 CONFIG = "[mount]\nbase_timeout = 3600.0\n"
 """What the kernel was told it would keep for an hour, in new directories too."""

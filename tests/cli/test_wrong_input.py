@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.support.program import Program, wait_until
 from yolofs.cli.group import COMMANDS
 from yolofs.cli.main import main
 

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.cli.program import Program
 from tests.support.looks import looks
+from tests.support.program import Program
 
 Committed: TypeAlias = tuple[Program, dict[str, tuple[object, ...]]]
 

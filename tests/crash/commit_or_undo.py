@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.cli.program import Program
 from tests.crash.test_commit_every_line import prepare
 from tests.crash.test_commit_preparation import tree_of
+from tests.support.program import Program
 
 
 def ready_for(command: str, project: Path) -> tuple[Program, dict[bytes, tuple[Any, ...]]]:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.fork_server import LIMITS
-from tests.cli.program import Done, Program, run_program, wait_until
-from tests.cli.started import start
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.crash.test_commit_signals import SIGNALLED
+from tests.support.fork_server import LIMITS
+from tests.support.program import Done, Program, run_program, wait_until
+from tests.support.started import start
 from yolofs.system.processes import is_stopped
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.mount]

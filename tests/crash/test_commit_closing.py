@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.killed_command import as_user, run
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step

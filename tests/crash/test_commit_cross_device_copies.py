@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.program import Program
 from tests.crash.test_commit_every_line import exactly
 from tests.crash.test_commit_every_step import NOBODY, in_child
 from tests.crash.test_commit_signals import signalled
 from tests.crash.test_commit_taken_back import _APPEND, _IMMUTABLE, flagged
-from tests.property import core_driver
-from tests.property.core_driver import CoreDriver
+from tests.support import core_driver
+from tests.support.core_driver import CoreDriver
 from tests.support.memory_disk import memory_directory
+from tests.support.program import Program
 from tests.support.required import do_without
 from yolofs.commit.apply import cross_device_copies
 from yolofs.errors import CommitError, NotPreparedError

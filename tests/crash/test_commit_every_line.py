@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import PlainDirectory, by_first_name, walk_tree
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
 from tests.support.new_process import forget_what_was_read
+from tests.support.plain_directory import PlainDirectory, by_first_name, walk_tree
 from tests.support.seed import dice
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath

@@ -19,8 +19,8 @@ import pytest
 from tests.support.commit_model import CommitScribe, Node, have_linked, scan
 from tests.support.fault_points import points
 from tests.support.memory_disk import memory_directory
+from tests.support.rolling_back import make_scribe, work
 from tests.support.undo_model import Commits, Undo
-from tests.unit.commit.apply.rolling_back import make_scribe, work
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back

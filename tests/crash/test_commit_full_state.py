@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import scan
+from tests.support.core_driver import CoreDriver
 from tests.support.required import do_without
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.crash.test_commit_taken_back import commit_failing, flagged
 from tests.mount.test_whole_path import manifest
+from tests.support.program import Program, run_code
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
 from yolofs.session import session as session_module

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.crash.test_commit_signals import signalled
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 from yolofs.system.disk_usage import size_of
 
 pytestmark = pytest.mark.timeout(120)

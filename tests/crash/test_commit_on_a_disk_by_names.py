@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import wait_until
 from tests.crash.test_commit_every_line import dies_at, has_way_back, populate, work
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import PlainDirectory, walk_tree
+from tests.support.core_driver import CoreDriver
 from tests.support.disk_by_names import Numbers
 from tests.support.fault_points import points
+from tests.support.plain_directory import PlainDirectory, walk_tree
+from tests.support.program import wait_until
 from tests.support.required import do_without
 from yolofs.commit.apply import step_log
 from yolofs.errors import ConflictError

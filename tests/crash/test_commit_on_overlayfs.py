@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests.crash.test_commit_every_line import dies_at, has_way_back
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import by_first_name, walk_tree
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.overlay import Container, container
+from tests.support.plain_directory import by_first_name, walk_tree
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.errors import ConflictError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
 from tests.support import disk_model
 from tests.support.call_recorder import Recorder
 from tests.support.commit_model import Node, scan
+from tests.support.core_driver import CoreDriver
 from tests.support.disk_model import Image, Model, Recording, Synced, put
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many

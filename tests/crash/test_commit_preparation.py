@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import prepare
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import by_first_name, walk_tree
-from tests.security.planting import interrupt_commit, session_of
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.memory_disk import memory_directory
+from tests.support.plain_directory import by_first_name, walk_tree
+from tests.support.planting import interrupt_commit, session_of
+from tests.support.program import Program, run_code
 from yolofs.commit.apply import execution, steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code
 from tests.crash.commit_or_undo import ready_for
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
+from tests.support.program import Program, run_code
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
 NOT_PREPARED, TAKEN_BACK, INTERRUPTED = 17, 18, 130

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.test_commit_every_line import exactly, populate, work
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import execution, other_devices, part_links, step_log

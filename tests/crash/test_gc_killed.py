@@ -13,7 +13,7 @@ import pytest
 
 from tests.crash.test_commands_killed import Driver, Scene, base_of, fresh, view_of
 from tests.crash.test_commit_every_step import USERS
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import as_user, end_it, kill_points, place_of, run, users

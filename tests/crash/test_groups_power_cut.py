@@ -22,10 +22,10 @@ import pytest
 from tests.crash.test_commit_every_step import NOBODY, in_child
 from tests.crash.test_commit_of_groups import populate, work
 from tests.crash.test_commit_power_cut import Recorded, check, journal_of, next_command, on_disk, states
-from tests.property import core_driver
-from tests.property.core_driver import CoreDriver
+from tests.support import core_driver
 from tests.support.call_recorder import Recorder
 from tests.support.commit_model import Node, scan
+from tests.support.core_driver import CoreDriver
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many
 from yolofs.overlay import Owner

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.crash.test_commit_every_step import in_child
 from tests.crash.test_commit_signals import signalled
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 from tests.support.second_disk import mounted_disk
 from tests.unit.commit.apply.test_group_folders import GROUP, HIDDEN, folder_of, folders, place
 from yolofs.commit.apply import other_devices

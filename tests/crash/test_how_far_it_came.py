@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code
-from tests.security.planting import staged, tree_of
+from tests.support.planting import staged, tree_of
+from tests.support.program import Program, run_code
 from yolofs.commit.plan.plan import Plan
 
 _KILLED = """

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_program
 from tests.crash.test_commit_every_line import exactly, populate, work
 from tests.crash.test_commit_preparation import tree_of
-from tests.property.core_driver import CoreDriver
-from tests.security.planting import interrupt, interrupted
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
+from tests.support.planting import interrupt, interrupted
+from tests.support.program import Program, run_program
 from tests.support.seed import sample
 from yolofs.session.lock import session_locked
 

@@ -15,14 +15,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.cli.program import DEADLINE_S, run_program
-from tests.cli.terminal import Terminal, start
 from tests.crash.test_kill import Project
 from tests.mount.test_whole_path import manifest
-from tests.security.planting import interrupt_commit, run, session_of, staged
 from tests.support.fault_points import points
 from tests.support.model_steps import how_many
+from tests.support.planting import interrupt_commit, run, session_of, staged
+from tests.support.program import DEADLINE_S, run_program
 from tests.support.seed import dice
+from tests.support.terminal import Terminal, start
 from yolofs.session.archive import CARRIED, interrupted_commit
 from yolofs.session.lock import session_locked
 

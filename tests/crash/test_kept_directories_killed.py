@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash.test_commit_every_step import NOBODY, USERS, in_child
-from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import Node, scan
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import is_in_switch

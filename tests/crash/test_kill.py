@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import kill, run_program
+from tests.support.program import kill, run_program
 from tests.support.seed import dice
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code
 from tests.crash.at_a_call import program_in_which
 from tests.crash.test_commit_every_line import prepare
 from tests.crash.test_commit_preparation import tree_of
+from tests.support.program import Program, run_code
 
 _KILLED = program_in_which("os.kill(os.getpid(), 9)")
 

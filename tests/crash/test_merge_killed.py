@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_killed, wait_until
+from tests.support.program import Program, run_killed, wait_until
 
 pytestmark = pytest.mark.mount
 

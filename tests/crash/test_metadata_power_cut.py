@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.crash.test_commit_power_cut import Recorded, check, journal_of, next_command, on_disk
-from tests.property.core_driver import CoreDriver
 from tests.support.call_recorder import Recorder
 from tests.support.commit_model import Node, scan
+from tests.support.core_driver import CoreDriver
 from tests.support.disk_model import Model
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many

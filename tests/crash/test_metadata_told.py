@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.crash.staged_metadata import CALLS, staged_metadata
-from tests.security.planting import interrupt
 from tests.support.commit_model import scan
 from tests.support.injected_faults import Faults
+from tests.support.planting import interrupt
 from yolofs.commit.apply import commit_directory, execution
 from yolofs.errors import CommitError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted

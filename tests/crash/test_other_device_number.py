@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.support.looks import looks
+from tests.support.program import DEADLINE_S, Program, wait_until
 from tests.support.required import do_without
 from yolofs.system.disks import disk_key
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.test_two_devices_chain import committed, exactly, undone, without_links
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.overlay import Container, container
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import scan
+from tests.support.core_driver import CoreDriver
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import execution, part_links

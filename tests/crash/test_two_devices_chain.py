@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.crash.two_devices import BOTH, project
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import walk_tree
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
-from tests.unit.commit.old_base import killed_after
+from tests.support.old_base import killed_after
+from tests.support.plain_directory import walk_tree
 from yolofs.commit.apply.steps import Steps
 from yolofs.errors import ConflictError
 from yolofs.session.commit import abort, commit, finish_interrupted

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.crash.two_devices import Prepare, base_of, prepare, project, times_of, times_shown
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from yolofs.commit.apply import execution, keeping, steps
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.other_devices import FarFolders

@@ -25,7 +25,7 @@ from tests.crash.two_devices import (
     times_of,
     times_shown,
 )
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
 from tests.support.seed import dice

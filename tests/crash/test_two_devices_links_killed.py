@@ -15,7 +15,7 @@ import pytest
 from tests.crash.test_commit_every_line import dies_at, has_way_back
 from tests.crash.test_two_devices_chain import committed, exactly, undone
 from tests.crash.two_devices import BOTH, project
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.model_steps import how_many
 from tests.support.seed import dice

@@ -18,9 +18,9 @@ import pytest
 from tests.crash.test_commit_power_cut import Recorded, journal_of, next_command, on_disk
 from tests.crash.test_two_devices_chain import FIRST, SECOND, exactly, populate, without_links
 from tests.crash.test_undo_power_cut import JOURNALLING, states
-from tests.property.core_driver import CoreDriver
 from tests.support.call_recorder import Recorder
 from tests.support.commit_model import scan
+from tests.support.core_driver import CoreDriver
 from tests.support.disk_model import Model
 from tests.support.fault_points import points
 from tests.support.memory_disk import memory_directory

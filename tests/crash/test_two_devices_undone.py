@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash.two_devices import BOTH, base_of, project
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import by_first_name, walk_tree
+from tests.support.core_driver import CoreDriver
+from tests.support.plain_directory import by_first_name, walk_tree
 from yolofs.errors import ConflictError
 from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess

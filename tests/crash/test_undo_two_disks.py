@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import walk_tree
 from tests.support.clocks import let_clocks_pass
+from tests.support.core_driver import CoreDriver
+from tests.support.plain_directory import walk_tree
 from tests.support.second_disk import mounted_disk
 from yolofs.errors import ConflictError
 from yolofs.session.commit import abort, commit, look_at_base, roll_back_interrupted, split_staged

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.failing_disk import FailingDisk, failing_disk
+from tests.support.program import Program
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
 LOST = b"what the disk does not write. "

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import by_first_name, walk_tree
+from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import way_of, ways
+from tests.support.plain_directory import by_first_name, walk_tree
 from tests.support.required import do_without
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.commit.apply.step_log import LoggedStep

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.mount.hard_links import Links, Mounter
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 
 
 @pytest.fixture

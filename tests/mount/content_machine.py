@@ -28,9 +28,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from tests.cli.program import Program, connected
 from tests.mount.content_handles import MODES, SOON_S, Handle, Mapper
 from tests.mount.content_model import Contents, HostFile, Inode
+from tests.support.program import Program, connected
 from tests.support.transports import IS_DIRECT
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import BusyFilesError

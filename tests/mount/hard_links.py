@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from yolofs.changes.changes import Change, compare
 from yolofs.state.tree import Tree
 

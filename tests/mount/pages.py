@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 
 Mounter = Callable[..., MountedView]
 

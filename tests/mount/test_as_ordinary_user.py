@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.ordinary_user import CHECKOUT, run_as_ordinary_user
+from tests.support.ordinary_user import CHECKOUT, run_as_ordinary_user
 
 pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program, connected, kill, wait_until
-from tests.mount.asking import CREATE, READ, asked_project, reader, settings, wait_for_asks
+from tests.support.asking import CREATE, READ, asked_project, reader, settings, wait_for_asks
+from tests.support.program import DEADLINE_S, Program, connected, kill, wait_until
 from yolofs.access.answers import Lifetime
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo
 from yolofs.daemon.rpc.protocol import Done, LendParams, LoanKind

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program, connected, wait_until
-from tests.mount.asking import CREATE, asked_project, reader, wait_for_asks
+from tests.support.asking import CREATE, asked_project, reader, wait_for_asks
 from tests.support.fault_points import points
+from tests.support.program import DEADLINE_S, Program, connected, wait_until
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 
 pytestmark = pytest.mark.mount

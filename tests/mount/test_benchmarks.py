@@ -22,7 +22,7 @@ from benchmarks.processor_time import of_process
 from benchmarks.results import Results
 from benchmarks.running import Mode, Options, Run, compile_micro
 from benchmarks.workload import TINY, Cell, WrongResultError
-from tests.cli.program import wait_until
+from tests.support.program import wait_until
 
 pytestmark = pytest.mark.mount
 ROOT = Path(__file__).parents[2]

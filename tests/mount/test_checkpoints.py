@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.support.program import Program, wait_until
 from yolofs.journal.records import Stage
 from yolofs.paths import RelPath, StoreIno
 from yolofs.session.generations import CHECKPOINT_RECORDS

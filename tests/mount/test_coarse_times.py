@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, wait_until
-from tests.mount.in_process import MountedView
 from tests.mount.pages import LONG_S, at, opened
+from tests.support.in_process import MountedView
+from tests.support.program import DEADLINE_S, wait_until
 from yolofs.system.clock import coarse_clock_ns
 
 pytestmark = pytest.mark.mount

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import wait_until
-from tests.mount.in_process import MountedView
 from tests.support.cold_files import make_cold
+from tests.support.in_process import MountedView
+from tests.support.program import wait_until
 
 pytestmark = pytest.mark.mount
 SIZE = 3 << 20

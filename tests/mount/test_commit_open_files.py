@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected
+from tests.support.program import Program, connected
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import StoreIno
 from yolofs.session.session import Session, SessionAccess

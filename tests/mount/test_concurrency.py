@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.mount import busy_worker
 from tests.mount.manifest import untouched
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 COUNT = 8

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.in_process import MountedView
 from tests.mount.test_posix_times import moved
-from tests.property.plain_directory import RENAME_EXCHANGE
+from tests.support.in_process import MountedView
+from tests.support.plain_directory import RENAME_EXCHANGE
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program, connected, wait_until
+from tests.support.program import DEADLINE_S, Program, connected, wait_until
 from yolofs.daemon.rpc import endpoint
 from yolofs.daemon.rpc.daemon_files import read_daemon_file, socket_path
 from yolofs.daemon.rpc.protocol import Done, LoanKind, NoParams

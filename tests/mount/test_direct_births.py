@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mount.hard_links import Mounter
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.fuse.trace import Trace
 from yolofs.system.syscalls import _statx

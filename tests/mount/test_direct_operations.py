@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, wait_until
-from tests.mount.gate_tools import replace_rules
 from tests.mount.hard_links import Mounter
-from tests.mount.in_process import MountedView
+from tests.support.gate_tools import replace_rules
+from tests.support.in_process import MountedView
+from tests.support.program import DEADLINE_S, wait_until
 from yolofs.access.questions import Decision, Question
 from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.overlay.data import MOST_RANGE_BYTES

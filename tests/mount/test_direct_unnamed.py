@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import wait_until
-from tests.mount.gate_tools import Answers, path_rule, refused, replace_rules
 from tests.mount.hard_links import Mounter
-from tests.mount.in_process import MountedView
+from tests.support.gate_tools import Answers, path_rule, refused, replace_rules
+from tests.support.in_process import MountedView
+from tests.support.program import wait_until
 from yolofs.access.questions import Decision, Operation
 from yolofs.changes.changes import ChangeKind
 from yolofs.fuse.direct.transport import DirectTransport

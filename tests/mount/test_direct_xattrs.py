@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.mount.hard_links import Mounter
-from tests.mount.in_process import MountedView
 from tests.mount.probes.tools import as_other, outcome
+from tests.support.in_process import MountedView
 from tests.support.required import do_without
 from yolofs.fuse.direct.transport import DirectTransport
 

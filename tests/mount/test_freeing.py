@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from tests.support.plain_handlers import handlers_of
 from yolofs.fuse.cache import freeing
 from yolofs.fuse.handlers import Handlers

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.mount.gate_tools import Answers, Mounter, at, book, path_rule, renameat2
-from tests.mount.in_process import MountedView
 from tests.support.fault_points import points
+from tests.support.gate_tools import Answers, Mounter, at, book, path_rule, renameat2
+from tests.support.in_process import MountedView
 from yolofs.access.questions import Decision
 from yolofs.rules import NameRule, Rule, RuleState, SuffixRule
 

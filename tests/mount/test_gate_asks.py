@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.mount.gate_tools import (
+from tests.support.gate_tools import (
     EXCHANGE,
     LIBC,
     Answers,

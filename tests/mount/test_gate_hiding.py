@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.gate_tools import (
+from tests.support.gate_tools import (
     LIBC,
     Answers,
     Mounter,
@@ -25,7 +25,7 @@ from tests.mount.gate_tools import (
     replace_rules,
     working_in,
 )
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from yolofs.access.questions import Operation
 from yolofs.fuse.trace import Trace
 from yolofs.rules import NameRule, Rule, RuleIndex, RuleSet, RuleState, SuffixRule

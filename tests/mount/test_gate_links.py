@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.gate_tools import Answers, at, book, path_rule, refused, replace_rules
-from tests.mount.in_process import MountedView
+from tests.support.gate_tools import Answers, at, book, path_rule, refused, replace_rules
+from tests.support.in_process import MountedView
 from yolofs.access.questions import Decision
 from yolofs.rules import RuleState
 

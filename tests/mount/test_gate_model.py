@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.mount.gate_tools import Answers, renameat2
-from tests.mount.in_process import MountedView
-from tests.property.gate_machine import GateMachine
-from tests.property.gate_world import NOTE, Seen
+from tests.support.gate_machine import GateMachine
+from tests.support.gate_tools import Answers, renameat2
+from tests.support.gate_world import NOTE, Seen
+from tests.support.in_process import MountedView
 from tests.support.model_steps import model_settings
 from yolofs.access.questions import Decision
 from yolofs.rules import RuleBook, RuleIndex, RuleSet, RuleState

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.gate_tools import (
+from tests.support.gate_tools import (
     EXCHANGE,
     Answers,
     Mounter,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.gate_tools import EXCHANGE, Answers, Mounter, at, book, path_rule, renameat2
+from tests.support.gate_tools import EXCHANGE, Answers, Mounter, at, book, path_rule, renameat2
 from yolofs.access.questions import Operation, Question
 from yolofs.rules import RuleState
 

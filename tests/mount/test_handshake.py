@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, wait_until
 from tests.mount.hard_links import Mounter
 from tests.support.core_in_python import core_in_python
+from tests.support.program import DEADLINE_S, wait_until
 from yolofs.access.questions import Decision, Operation, Question
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.libfuse.handshake import Handshake

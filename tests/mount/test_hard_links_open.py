@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import wait_until
 from tests.mount.hard_links import NAMES, ORDERS, Links, Mounter
+from tests.support.program import wait_until
 
 pytestmark = pytest.mark.mount
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected
+from tests.support.program import Program, connected
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.hidden_messages import MOST_PATHS
 from yolofs.errors import UsageError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from tests.support.transports import IS_DIRECT
 from yolofs.overlay import host_changes
 from yolofs.overlay.host_changes import HostChange, stale_after

@@ -14,7 +14,7 @@ from typing import Any, Self
 import msgspec
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program, connected, with_few_files
+from tests.support.program import DEADLINE_S, Program, connected, with_few_files
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.hunk_messages import CommitHunksParams, DropHunksParams, EditHunkParams, HunksParams
 from yolofs.daemon.rpc.protocol import quote, unquote

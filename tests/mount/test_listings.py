@@ -15,12 +15,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, wait_until
-from tests.mount.gate_tools import path_rule
-from tests.mount.in_process import MountedView
 from tests.mount.kernel_memory import have_the_kernel_forget, what_it_knows_stays
-from tests.property.plain_directory import RENAME_EXCHANGE, PlainDirectory
 from tests.support.core_in_python import core_in_python
+from tests.support.gate_tools import path_rule
+from tests.support.in_process import MountedView
+from tests.support.plain_directory import RENAME_EXCHANGE, PlainDirectory
+from tests.support.program import DEADLINE_S, wait_until
 from tests.support.transports import IS_DIRECT
 from yolofs.overlay.held_directories import HeldDirectories
 from yolofs.overlay.host_changes import HostChange, stale_after

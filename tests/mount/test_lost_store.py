@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.support.program import Program, wait_until
 
 pytestmark = pytest.mark.mount
 

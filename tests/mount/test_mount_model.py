@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis.stateful import invariant
 
-from tests.mount.in_process import MountedView
 from tests.mount.test_listings import assert_true
-from tests.property.view_machine import StatesMachine, ViewMachine
+from tests.support.in_process import MountedView
 from tests.support.model_steps import model_settings
+from tests.support.view_machine import StatesMachine, ViewMachine
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 

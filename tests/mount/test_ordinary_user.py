@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.mount.manifest import manifest, untouched
-from tests.mount.ordinary_user import OTHERS_VARIABLE
+from tests.support.ordinary_user import OTHERS_VARIABLE
+from tests.support.program import Program
 
 pytestmark = [
     pytest.mark.mount,

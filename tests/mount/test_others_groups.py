@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.mount.manifest import manifest
-from tests.mount.ordinary_user import PAIRS, SHARED_VARIABLE
+from tests.support.ordinary_user import PAIRS, SHARED_VARIABLE
+from tests.support.program import Program
 
 pytestmark = [
     pytest.mark.mount,

@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.mount.pages import LONG_S, PAGE, Mounter, at, change, opened
 from tests.support.core_in_python import core_in_python
+from tests.support.program import DEADLINE_S, Program, wait_until
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.libfuse.handshake import open_devices
 from yolofs.fuse.results import EntryReply

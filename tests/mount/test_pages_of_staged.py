@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, wait_until
 from tests.mount.pages import LONG_S, PAGE, Mounter, at, change, opened
+from tests.support.program import DEADLINE_S, wait_until
 
 pytestmark = pytest.mark.mount
 

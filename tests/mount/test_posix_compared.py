@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli import forked
-from tests.mount.in_process import MountedView
 from tests.mount.manifest import manifest, untouched
 from tests.mount.probes import attributes, files, naming, sharing
 from tests.mount.probes.tools import prepare
+from tests.support import forked
 from tests.support.fault_points import points
+from tests.support.in_process import MountedView
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.mount.in_process import MountedView
 from tests.mount.probes.tools import outcome
+from tests.support.in_process import MountedView
 from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from tests.support.model_steps import how_many
 
 pytestmark = pytest.mark.mount

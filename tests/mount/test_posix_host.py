@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

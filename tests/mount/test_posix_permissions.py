@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.in_process import MountedView
 from tests.support.core_in_python import core_in_python
+from tests.support.in_process import MountedView
 from yolofs.store.base import Base
 
 pytestmark = pytest.mark.mount

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from yolofs.system.clock import coarse_clock_ns
 
 pytestmark = pytest.mark.mount

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.mount import programs
 from tests.mount.manifest import Manifest, manifest, untouched
 from tests.support.fault_points import points
+from tests.support.program import Program
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 

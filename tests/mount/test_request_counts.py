@@ -15,8 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.mount.in_process import MountedView
 from tests.mount.kernel_memory import what_it_knows_stays
+from tests.support.in_process import MountedView
 from tests.support.transports import IS_DIRECT
 from yolofs.fuse.trace import KINDS, Trace
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, can_read
-from tests.mount.gate_tools import EXCHANGE, refused, renameat2
+from tests.support.gate_tools import EXCHANGE, refused, renameat2
+from tests.support.program import Program, can_read
 from tests.support.rows import row
 from yolofs.rules import RuleState
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, can_read, wait_until
+from tests.support.program import Program, can_read, wait_until
 from yolofs.daemon.rpc.client import Client
 
 pytestmark = pytest.mark.mount

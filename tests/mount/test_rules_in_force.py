@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from yolofs.rules import RuleBook, RuleIndex, RuleSet, parse_rules
 
 pytestmark = pytest.mark.mount

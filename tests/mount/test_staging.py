@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import wait_until
-from tests.mount.in_process import MountedView
 from tests.mount.kernel_memory import have_the_kernel_forget
+from tests.support.in_process import MountedView
+from tests.support.program import wait_until
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import wait_until
-from tests.mount.gate_tools import at, path_rule, refused, replace_rules
 from tests.mount.hard_links import Mounter
-from tests.mount.in_process import MountedView
 from tests.support.ext4_disk import ext4_disk
+from tests.support.gate_tools import at, path_rule, refused, replace_rules
+from tests.support.in_process import MountedView
+from tests.support.program import wait_until
 from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 from yolofs.fuse.trace import Trace

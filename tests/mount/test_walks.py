@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program, connected
-from tests.mount.asking import asked_project, reader, wait_for_asks
+from tests.support.asking import asked_project, reader, wait_for_asks
 from tests.support.core_in_python import core_in_python
-from tests.walks import ROOT, Step, walks
+from tests.support.program import DEADLINE_S, Program, connected
+from tests.support.walks import ROOT, Step, walks
 from yolofs.fuse.transport_choice import TRANSPORT_VARIABLE
 
 pytestmark = [

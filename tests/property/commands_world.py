@@ -16,9 +16,9 @@ import pytest
 from hypothesis import event, note
 
 from tests.property.commands_drawn import LINES, Act, Committing, Undoing
-from tests.property.core_driver import CoreDriver
 from tests.property.test_commit_property import fill_base
 from tests.support.commit_model import Node, contents, scan
+from tests.support.core_driver import CoreDriver
 from tests.support.host_edits import Host
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.cli.commit.report import preview_commit

@@ -7,10 +7,10 @@ from __future__ import annotations
 import pytest
 from hypothesis.stateful import rule
 
-from tests.property.core_driver import CoreDriver
-from tests.property.view_machine import ViewMachine
 from tests.support.changes_model import check_pair
+from tests.support.core_driver import CoreDriver
 from tests.support.model_steps import model_settings
+from tests.support.view_machine import ViewMachine
 from yolofs.paths import Generation
 
 pytestmark = pytest.mark.timeout(600)  # on a busy machine

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from yolofs.paths import Generation, RelPath
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state import checkpoint

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.property.view_machine import names_listed
 from tests.support.commit_model import CommitScribe, contents, lacks_renameat2, scan, untouched
 from tests.support.required import is_required
+from tests.support.view_machine import names_listed
 from yolofs.changes.changes import compare
 from yolofs.commit import Plan
 from yolofs.paths import is_below, join, split

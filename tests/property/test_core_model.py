@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
-from tests.property.view_machine import LINKED, StatesMachine, ViewMachine
+from tests.support.core_driver import CoreDriver
 from tests.support.model_steps import model_settings
+from tests.support.view_machine import LINKED, StatesMachine, ViewMachine
 
 pytestmark = pytest.mark.timeout(600)  # on a busy machine
 

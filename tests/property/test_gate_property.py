@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.property.core_driver import OWNER
-from tests.property.gate_machine import GateMachine
-from tests.property.gate_world import NOTE, Seen
+from tests.support.core_driver import OWNER
+from tests.support.gate_machine import GateMachine
+from tests.support.gate_world import NOTE, Seen
 from tests.support.model_steps import model_settings
 from yolofs.access.gate import Gate, Grant
 from yolofs.access.refusals import UndecidedError

@@ -14,7 +14,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.daemon.runs.surveys import found, next_tick
+from tests.support.surveys import found, next_tick
 from yolofs.daemon.runs.native_survey import load, save
 
 NAMES = ("a", "b", ".yolofs", ".yolofs-7", ".yolofs-state", "sessions", "journal", "é", "new\nline")

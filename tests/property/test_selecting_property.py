@@ -18,9 +18,9 @@ import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import RENAME_EXCHANGE
+from tests.support.core_driver import CoreDriver
 from tests.support.model_steps import so_many
+from tests.support.plain_directory import RENAME_EXCHANGE
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.changes.changes import ChangeKind, compare
 from yolofs.changes.hunks import PLACES, FileHunks, Hunk, HunkKind, all_hunks

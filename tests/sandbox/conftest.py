@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected
-from tests.sandbox.repositories import git
+from tests.support.program import Program, connected
+from tests.support.repositories import git
 
 
 @pytest.fixture(scope="session", autouse=True)

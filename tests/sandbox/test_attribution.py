@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.cli.started import start
+from tests.support.program import Program
+from tests.support.started import start
 
 pytestmark = pytest.mark.mount
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND
-from tests.mount.ordinary_user import run_as_ordinary_user
 from tests.support.elsewhere import FORBID, as_root_without_user_namespaces
+from tests.support.ordinary_user import run_as_ordinary_user
+from tests.support.program import COMMAND
 
 pytestmark = [
     pytest.mark.mount,

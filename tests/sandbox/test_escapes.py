@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, wait_until
 from tests.sandbox.attempts import ATTEMPTS, EACH, HEAD, HOST_FILES, NATIVE_BINDS, Attempt
-from tests.sandbox.binds import native_binds
+from tests.support.binds import native_binds
 from tests.support.fault_points import points
+from tests.support.program import COMMAND, Program, wait_until
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox.bubblewrap import Sandbox, agent_socket_inside
 from yolofs.sandbox.host_files import make_read_only, own_host_files

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.sandbox.repositories import git
-from tests.unit.hostcode.git_indexes import index
+from tests.support.git_indexes import index
+from tests.support.program import Program
+from tests.support.repositories import git
 from yolofs.paths import in_shell
 
 pytestmark = pytest.mark.mount

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.sandbox.repositories import git
+from tests.support.program import Program
+from tests.support.repositories import git
 
 PAGE = Path(__file__).parents[2] / "docs/guide/working-with-an-agent.md"
 WORK = """

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Done, Program, connected, replace_text, wait_until
 from tests.sandbox import forking_shell
+from tests.support.program import COMMAND, Done, Program, connected, replace_text, wait_until
 from yolofs.cli.group import COMMANDS
 from yolofs.daemon.agent_control import COMMANDS_INSIDE
 from yolofs.daemon.upkeep.log_limit import MOST_LINES

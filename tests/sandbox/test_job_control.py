@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, DEADLINE_S, Program, wait_until
-from tests.cli.terminal import Terminal
+from tests.support.program import COMMAND, DEADLINE_S, Program, wait_until
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
-from tests.sandbox.binds import native_binds
+from tests.support.binds import native_binds
 from tests.support.fault_points import way_of, ways
+from tests.support.program import Program, wait_until
 from yolofs.system.own_names import NATIVE_SURVEY
 
 pytestmark = [pytest.mark.mount, pytest.mark.slow]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.support.program import COMMAND, Program
 
 pytestmark = [
     pytest.mark.mount,

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, replace_text, wait_until
-from tests.cli.started import start
-from tests.sandbox.binds import binds_in, native_binds
+from tests.support.binds import binds_in, native_binds
+from tests.support.program import COMMAND, Program, replace_text, wait_until
+from tests.support.started import start
 from yolofs.fuse.trace import Trace
 
 pytestmark = pytest.mark.mount

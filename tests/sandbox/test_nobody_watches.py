@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected, replace_text, stop, wait_until
-from tests.cli.started import start
-from tests.cli.terminal import Terminal
-from tests.mount.asking import wait_for_asks
+from tests.support.asking import wait_for_asks
+from tests.support.program import Program, connected, replace_text, stop, wait_until
+from tests.support.started import start
+from tests.support.terminal import Terminal
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 from yolofs.daemon.rpc.client import Client
 

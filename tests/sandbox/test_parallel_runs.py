@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, kill, wait_until
-from tests.sandbox.stepped import stepped
+from tests.support.program import Program, kill, wait_until
+from tests.support.stepped import stepped
 
 pytestmark = pytest.mark.mount
 

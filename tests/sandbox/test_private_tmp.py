@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
-from tests.mount.ordinary_user import run_as_ordinary_user
-from tests.sandbox.repositories import git
-from tests.sandbox.stepped import stepped
 from tests.support.fault_points import points
+from tests.support.ordinary_user import run_as_ordinary_user
+from tests.support.program import COMMAND, Program
+from tests.support.repositories import git
 from tests.support.required import do_without
+from tests.support.stepped import stepped
 
 pytestmark = pytest.mark.mount
 AUTHOR = ("-c", "user.name=test", "-c", "user.email=test@example.org")

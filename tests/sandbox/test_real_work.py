@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
 from tests.support.fault_points import points
+from tests.support.program import COMMAND, Program
 
 pytestmark = [pytest.mark.mount, pytest.mark.slow]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
-from tests.cli.started import start
-from tests.cli.terminal import Terminal
+from tests.support.program import Program, wait_until
+from tests.support.started import start
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 

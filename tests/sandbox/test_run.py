@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, run_with_input, wait_until
-from tests.cli.started import start
+from tests.support.program import COMMAND, Program, run_with_input, wait_until
 from tests.support.required import is_required
+from tests.support.started import start
 from yolofs.errors import SandboxError
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox.confine import StartingPlace, confined

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
-from tests.cli.started import start
+from tests.support.program import Program, wait_until
+from tests.support.started import start
 
 pytestmark = pytest.mark.mount
 

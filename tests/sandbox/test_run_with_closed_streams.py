@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.support.program import COMMAND, Program
 
 pytestmark = pytest.mark.mount
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.cli.program import Program
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, connected
-from tests.cli.started import Running, start
-from tests.cli.terminal import Terminal
-from tests.mount.asking import wait_for_asks, wait_for_described_ask
+from tests.support.asking import wait_for_asks, wait_for_described_ask
+from tests.support.program import COMMAND, Program, connected
+from tests.support.started import Running, start
+from tests.support.terminal import Terminal
 from yolofs.access.answers import Lifetime
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.sandbox.repositories import git
 from tests.support.fault_points import points
+from tests.support.program import Program
+from tests.support.repositories import git
 
 pytestmark = pytest.mark.mount
 

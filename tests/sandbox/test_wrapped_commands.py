@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, run_with_input
 from tests.support.fault_points import points
+from tests.support.program import COMMAND, Program, run_with_input
 
 pytestmark = pytest.mark.mount
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until, with_few_files
+from tests.support.program import Program, wait_until, with_few_files
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Done, Program
+from tests.support.program import Done, Program
 
 pytestmark = pytest.mark.mount
 

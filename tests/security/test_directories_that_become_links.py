@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.core_in_python import core_in_python
+from tests.support.program import Program
 from yolofs.overlay.inodes import Inode
 from yolofs.paths import RelPath
 from yolofs.store.base import Base

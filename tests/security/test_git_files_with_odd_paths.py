@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 
 NAME = b"0123456789" * 4
 INTO_A_MODULE = b"gitdir: ../elsewhere\0/../.git/modules/m\n"

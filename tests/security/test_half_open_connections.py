@@ -23,11 +23,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.fork_server import LIMITS
-from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, wait_until
-from tests.cli.watching import alone
-from tests.mount.asking import Reader, asked_project
+from tests.support.asking import Reader, asked_project
+from tests.support.fork_server import LIMITS
+from tests.support.program import COMMAND, DEADLINE_S, Program, connected, wait_until
 from tests.support.seed import dice
+from tests.support.watching import alone
 from yolofs.daemon.rpc import endpoint
 from yolofs.daemon.rpc.admission import MAX_CONNECTIONS, PEER_SHARE
 from yolofs.daemon.rpc.daemon_files import read_daemon_file, socket_path

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_program
+from tests.support.program import Program, run_program
 
 pytestmark = pytest.mark.mount
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, NoReturn
 import pytest
 
 import yolofs
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.model_steps import how_many
 from tests.support.seed import sample
 from yolofs.cli import main

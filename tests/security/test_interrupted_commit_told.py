@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.cli.terminal import Terminal
-from tests.security.planting import (
+from tests.support.fault_points import points
+from tests.support.planting import (
     STEP,
     change_a_byte,
     creating,
@@ -24,7 +23,8 @@ from tests.security.planting import (
     staged,
     tree_of,
 )
-from tests.support.fault_points import points
+from tests.support.program import Program
+from tests.support.terminal import Terminal
 from yolofs.commit.plan.plan import Create, Plan
 
 pytestmark = pytest.mark.timeout(300)

@@ -20,11 +20,11 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
-from tests.cli.program import COMMAND, Done, Program, wait_until
-from tests.cli.terminal import Terminal
-from tests.cli.watching import alone, waiting
-from tests.mount.asking import Reader, reader
+from tests.support.asking import Reader, reader
 from tests.support.fault_points import points
+from tests.support.program import COMMAND, Done, Program, wait_until
+from tests.support.terminal import Terminal
+from tests.support.watching import alone, waiting
 from yolofs.session import feedback
 from yolofs.session.feedback import Dropped
 from yolofs.text.json_text import encode_json

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.mount.ordinary_user import GID, UID
-from tests.security.planting import (
+from tests.support.fault_points import points
+from tests.support.ordinary_user import GID, UID
+from tests.support.planting import (
     STEP,
     change_a_byte,
     creating,
@@ -27,7 +27,7 @@ from tests.security.planting import (
     staged,
     tree_of,
 )
-from tests.support.fault_points import points
+from tests.support.program import Program
 from yolofs.commit.plan.plan import Create, Duplicate, Link, MakeDirectory, Plan
 from yolofs.errors import CommitError, TrustError
 from yolofs.journal.journal import Journal

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code
-from tests.cli.terminal import Terminal
 from tests.support.earlier_session import add_records, put_earlier_session, sealed
+from tests.support.program import Program, run_code
+from tests.support.terminal import Terminal
 from yolofs.errors import SessionBusyError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Rename
@@ -319,7 +319,7 @@ def test_of_two_commands_that_move_a_session_at_once_one_does(project: Path, sta
 def test_of_two_commands_that_start_a_session_at_once_one_does(project: Path, state: Path) -> None:
     """The other one starts when the first has seen that there is none."""
     code = (
-        "import os, sys; from yolofs.registry import start as m; from tests.cli.program import Program\n"
+        "import os, sys; from yolofs.registry import start as m; from tests.support.program import Program\n"
         "from pathlib import Path\n"
         "choose_state = m.choose_state\n"
         f"def slow(*words): Program(Path({str(project)!r}))('init'); return choose_state(*words)\n"

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.cli.program import Program
-from tests.security.planting import STEP, interrupt_commit, staged, tree_of
+from tests.support.planting import STEP, interrupt_commit, staged, tree_of
+from tests.support.program import Program
 from yolofs.daemon.rpc import daemon_files as files
 from yolofs.registry.start import servers_of
 

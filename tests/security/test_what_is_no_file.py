@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_program
 from tests.support.fault_points import points
+from tests.support.program import Program, run_program
 
 _MOST_MEMORY = 2 << 30
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.mount.ordinary_user import UID, USER, run_beside_ordinary_user
+from tests.support.ordinary_user import UID, USER, run_beside_ordinary_user
+from tests.support.program import Program
 
 OTHER = 54321
 only_root = pytest.mark.root_only

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.cli.program import DEADLINE_S, Program, wait_until
+from tests.support.program import DEADLINE_S, Program, wait_until
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.client import Client
 

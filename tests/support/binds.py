@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tests.cli.program import Program
+from tests.support.program import Program
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
 
 _MADE_BY_BUBBLEWRAP = ("fuse.yolofs ", "proc ", "devtmpfs ", "devpts ")

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-from tests.property.plain_directory import RENAME_EXCHANGE, by_first_name, describe
+from tests.support.plain_directory import RENAME_EXCHANGE, by_first_name, describe
 from yolofs.changes.changes import Change, compare
 from yolofs.commit.select.selection import Selection
 from yolofs.overlay import Overlay, Owner

@@ -19,7 +19,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).parents[2]))
 
-from tests.mount.ordinary_user import CHECKOUT, run_as_ordinary_user
+from tests.support.ordinary_user import CHECKOUT, run_as_ordinary_user
 
 TIMEOUT_S = 900
 FORBID = "echo 0 > /proc/sys/user/max_user_namespaces; ! unshare --user true 2> /dev/null || exit 99; "

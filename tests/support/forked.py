@@ -6,7 +6,8 @@ program once and then only forks.  All else is as it would be: a command has a p
 environment, umask and streams of its own, and ends as that process ends.  A daemon that it starts,
 which takes twice as long, is forked in the same way, and the daemon's watcher from it; what it
 looks for in the machine's own directories is looked for once (tests/support/kept_survey.py).  A
-test that only wants a mount has the daemon forked without a command (tests/cli/forked_daemon.py).
+test that only wants a mount has the daemon forked without a command
+(tests/support/forked_daemon.py).
 
 Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands
 work from a cold start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that
@@ -31,8 +32,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from tests.cli import fork_server
-from tests.cli.fork_server import LONGEST_REQUEST
+from tests.support import fork_server
+from tests.support.fork_server import LONGEST_REQUEST
 
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MALLOC_")
 """Variables that Python, libc and the loader read when a process starts: a fork would have its

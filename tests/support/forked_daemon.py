@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli import forked
+from tests.support import forked
 from yolofs.cli.project.which_project import session_directory
 from yolofs.cli.sessions import unmounting
 from yolofs.daemon.rpc import launch

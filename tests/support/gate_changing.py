@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from tests.property.drawn_rules import link_targets
-from tests.property.gate_looking import HELD, LookingMachine, picks
-from tests.property.gate_world import NOTE, Shown, What, is_at_or_below
+from tests.support.gate_looking import HELD, LookingMachine, picks
+from tests.support.gate_world import NOTE, Shown, What, is_at_or_below
 
 flags = st.sampled_from((0, 0, 2))
 """Of renameat2(2): none, or RENAME_EXCHANGE."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.property.drawn_rules import Drawn, drawn_rules, names, rule_sets
-from tests.property.gate_world import NOTE, Driver, World, populate
+from tests.support.gate_world import NOTE, Driver, World, populate
 from tests.support.session_cleaning import remove_sessions_below
 
 picks = st.tuples(st.integers(0, 40), names)

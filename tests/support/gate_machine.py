@@ -3,7 +3,7 @@ rules do not allow.
 
 It drives the handlers (:mod:`tests.property.test_gate_property`) and a mount
 (:mod:`tests.mount.test_gate_model`); what they are compared with is a
-:class:`tests.property.gate_world.World`.  Its steps of its own are aimed: they put a rule in force
+:class:`tests.support.gate_world.World`.  Its steps of its own are aimed: they put a rule in force
 and try whatever could get around it, as random ones seldom meet.
 """
 
@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from tests.property.drawn_rules import LED_PATHS, Drawn, guarded_paths, paths, states
-from tests.property.gate_changing import FILE_CHANGES, ChangingMachine, flags
-from tests.property.gate_looking import HELD, picks
-from tests.property.gate_world import above, is_at_or_below
+from tests.support.gate_changing import FILE_CHANGES, ChangingMachine, flags
+from tests.support.gate_looking import HELD, picks
+from tests.support.gate_world import above, is_at_or_below
 from yolofs.rules import RuleState
 
 guards = st.sampled_from([state for state in RuleState if not state.may_write])

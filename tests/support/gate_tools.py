@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.in_process import MountedView
+from tests.support.in_process import MountedView
 from yolofs.access.questions import Decision, Question
 from yolofs.rules import PathRule, Rule, RuleBook, RuleIndex, RuleSet, RuleState
 

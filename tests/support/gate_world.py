@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from tests.property.core_driver import CoreDriver
 from tests.property.drawn_rules import LINKS, PROJECT, Drawn
 from tests.property.naive_rules import in_force, walk
 from tests.property.naive_ways import Way, path_of, way_of, with_places
+from tests.support.core_driver import CoreDriver
 from yolofs.overlay import Overlay
 from yolofs.rules import PathRule, Rule, RuleSet, RuleState
 from yolofs.rules.linked_keys import follow_links
@@ -370,7 +370,7 @@ def _ends(path: bytes) -> list[int]:
 
 
 def _what(described: tuple[Any, ...]) -> What:
-    """Return what :func:`tests.property.plain_directory.describe` says of a file, by names."""
+    """Return what :func:`tests.support.plain_directory.describe` says of a file, by names."""
     match described:
         case ("dir", mode, _, _, _, _, xattrs):
             return What("dir", mode, xattrs)

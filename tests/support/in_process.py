@@ -9,8 +9,8 @@ import shutil
 import tempfile
 from typing import Any
 
-from tests.property.core_driver import commit_some
-from tests.property.plain_directory import PlainDirectory
+from tests.support.core_driver import commit_some
+from tests.support.plain_directory import PlainDirectory
 from yolofs.changes.changes import Change, compare
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.mount import Mount

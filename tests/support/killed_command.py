@@ -21,7 +21,7 @@ import pytest
 
 import yolofs
 from tests.crash.test_commit_every_step import NOBODY, USERS, in_child
-from tests.property import core_driver
+from tests.support import core_driver
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory

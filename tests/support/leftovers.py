@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.cli import forked
+from tests.support import forked
 from yolofs.system.mount_table import mounted_paths
 
 GRACE_S = 60.0

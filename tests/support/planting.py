@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.cli.program import run_code, run_program
 from tests.crash.test_commit_every_line import prepare
-from tests.property.plain_directory import by_first_name, walk_tree
+from tests.support.plain_directory import by_first_name, walk_tree
+from tests.support.program import run_code, run_program
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Stage

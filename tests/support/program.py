@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cli import forked, forked_daemon
+from tests.support import forked, forked_daemon
 from yolofs.cli.project import connection
 from yolofs.cli.rules.untrusted_settings import lines_to_agree_to
 from yolofs.cli.sessions import starting
@@ -137,7 +137,7 @@ class Program:
     command: tuple[str, ...] = COMMAND
     starts_cold: bool = False
     """Whether Python is started for each command; else it is a fork of one that was
-    (:mod:`tests.cli.forked`).
+    (:mod:`tests.support.forked`).
     """
     daemon_starts_cold: bool = False
     """Whether it is for ``mount``, and so for the daemon."""

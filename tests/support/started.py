@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
-from tests.cli import forked
-from tests.cli.program import COMMAND, DEADLINE_S
+from tests.support import forked
+from tests.support.program import COMMAND, DEADLINE_S
 
 
 class Running:

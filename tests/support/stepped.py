@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.cli.program import Program
-from tests.cli.started import start
+from tests.support.program import Program
+from tests.support.started import start
 
 _DEADLINE_S = 60
 

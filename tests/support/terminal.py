@@ -17,8 +17,8 @@ from typing import Self
 
 import pyte
 
-from tests.cli import forked
-from tests.cli.program import COMMAND, DEADLINE_S
+from tests.support import forked
+from tests.support.program import COMMAND, DEADLINE_S
 
 _PRIVATE = re.compile(rb"\x1b\[(?:[<=>][0-9;]*[A-Za-z]|\?[0-9;]*[cmn])")
 """Questions about the terminal, such as vim asks: the screen that we keep takes them for something

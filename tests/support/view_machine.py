@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.property.plain_directory import (
+from tests.support.plain_directory import (
     EXPLICIT_NS,
     RENAME_EXCHANGE,
     RENAME_NOREPLACE,

@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.cli.program import Program
-from tests.cli.started import Running, start
-from tests.mount.asking import settings
+from tests.support.asking import settings
+from tests.support.program import Program
+from tests.support.started import Running, start
 
 
 def watched_project(project: Path) -> Program:

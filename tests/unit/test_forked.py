@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tests.cli import forked
+from tests.support import forked
 from tests.support.idle_fork import idle_fork
 
 

@@ -115,3 +115,14 @@ def is_there(name: str) -> bool:
     """Tell whether a name like ``commit/select/compose`` is a module or a folder."""
     places = [ROOT / name, ROOT / "yolofs" / name]
     return any(place.is_dir() or place.with_suffix(".py").is_file() for place in places)
+
+
+def test_modules_that_tests_of_several_folders_need_lie_in_support() -> None:
+    elsewhere = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for name in re.findall(r"^(?:from|import) tests\.([\w.]+)", path.read_text(), re.MULTILINE)
+        if name.partition(".")[0] not in ("support", path.relative_to(ROOT / "tests").parts[0])
+        and not name.rpartition(".")[2].startswith(("test_", "conftest"))
+    ]
+    assert elsewhere == []

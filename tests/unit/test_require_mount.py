@@ -28,8 +28,8 @@ def project(tmp_path: Path) -> Path:
         "conftest.py",
         "support/leftovers.py",
         "support/model_steps.py",
-        "cli/fork_server.py",
-        "cli/forked.py",
+        "support/fork_server.py",
+        "support/forked.py",
         "support/seed.py",
         "support/elsewhere.py",
         "support/fault_points.py",
@@ -41,7 +41,7 @@ def project(tmp_path: Path) -> Path:
         "support/unsynced.py",
         "support/spread.py",
         "support/vfork.py",
-        "mount/ordinary_user.py",
+        "support/ordinary_user.py",
     ):
         (tmp_path / "tests" / name).parent.mkdir(exist_ok=True)
         shutil.copy(TESTS / name, tmp_path / "tests" / name)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.walks import PAGE, ROOT, walks
+from tests.support.walks import PAGE, ROOT, walks
 
 STEPS = sorted({step for steps in walks().values() for step in steps})
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.cli.review.reviewing import LINES
+from tests.support.program import Program
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cli.program import Program
-from tests.cli.terminal import Terminal
+from tests.support.program import Program
+from tests.support.terminal import Terminal
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.cli.program import Program
 from tests.cli.review.reviewing import LINES
+from tests.support.program import Program
 
 EDITOR = "sed -i s/first/FIRST/"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.program import Program
-from tests.cli.terminal import Terminal
+from tests.support.program import Program
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, with_few_files
-from tests.cli.terminal import Terminal
+from tests.support.program import COMMAND, Program, with_few_files
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.cli.review import steps
 from tests.cli.review.reviewing import review
+from tests.support.program import Program
 from yolofs.cli.review.effects import ConflictKey
 from yolofs.cli.review.help import HELP
 from yolofs.cli.review.keys import ReviewModel

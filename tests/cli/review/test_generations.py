@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.cli.review.reviewing import review
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

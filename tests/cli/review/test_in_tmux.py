@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, wait_until
 from tests.cli.review import steps
 from tests.cli.review.reviewing import LINES
+from tests.support.program import COMMAND, Program, wait_until
 
 pytestmark = [
     pytest.mark.mount,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, DEADLINE_S, Program
 from tests.cli.review.reviewing import at, review
-from tests.cli.terminal import Terminal
+from tests.support.program import COMMAND, DEADLINE_S, Program
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 

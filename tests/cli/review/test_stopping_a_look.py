@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
 from tests.cli.review.reviewing import review
-from tests.cli.terminal import Terminal
+from tests.support.program import Program, wait_until
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.cli.review.reviewing import at
-from tests.cli.terminal import Terminal
+from tests.support.program import Program
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.property.core_driver import CoreDriver
 from tests.security.journal.damaged import NAMES
+from tests.support.core_driver import CoreDriver
+from tests.support.program import Program
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.program import Done, Program
+from tests.support.program import Done, Program
 
 NAMES = ("one", "two", "three", "four", "five")
 

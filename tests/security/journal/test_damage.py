@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.security.journal.damaged import (
     HARMS,
     NAMES,
@@ -26,6 +25,7 @@ from tests.security.journal.damaged import (
     swapped,
 )
 from tests.support.fault_points import points
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.program import Program, kill, wait_until
 from tests.security.journal.damaged import (
     NAMES,
     about_cut,
@@ -16,6 +15,7 @@ from tests.security.journal.damaged import (
     rewrite,
     stage,
 )
+from tests.support.program import Program, kill, wait_until
 
 pytestmark = pytest.mark.mount
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected
 from tests.security.journal.damaged import about_cut, finding, journal_of, lines_of, mount, rewrite, tear
+from tests.support.program import Program, connected
 
 pytestmark = pytest.mark.mount
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.security.journal.damaged import about_cut, changes_of, finding, journal_of, lines_of, rewrite, tear
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 STORED = Path(__file__).parents[2] / "fixtures/journal-1"

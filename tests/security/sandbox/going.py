@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.cli.program import COMMAND, DEADLINE_S, Program, wait_until
+from tests.support.program import COMMAND, DEADLINE_S, Program, wait_until
 
 PYTHON = "/usr/bin/python3"
 HASTY_S = 1

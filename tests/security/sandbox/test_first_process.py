@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, wait_until
-from tests.cli.terminal import Terminal
 from tests.security.sandbox.going import HASTY, HASTY_S, PYTHON, going, wait_for_state
+from tests.support.program import COMMAND, Program, wait_until
+from tests.support.terminal import Terminal
 from yolofs.sandbox import forced_end
 
 pytestmark = pytest.mark.mount

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
-from tests.sandbox.binds import native_binds
 from tests.security.sandbox.going import PYTHON, going
+from tests.support.binds import native_binds
+from tests.support.program import Program, wait_until
 
 pytestmark = pytest.mark.mount
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, kill, wait_until
-from tests.sandbox.stepped import stepped
+from tests.support.program import Program, kill, wait_until
+from tests.support.stepped import stepped
 from yolofs.system.mounts import unmount
 
 pytestmark = pytest.mark.mount

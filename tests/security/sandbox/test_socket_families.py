@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.security.sandbox.going import PYTHON
+from tests.support.program import Program
 
 pytestmark = pytest.mark.mount
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from tests.cli.program import Program, replace_text
+from tests.support.program import Program, replace_text
 from yolofs.errors import TrustError
 
 EXIT = TrustError.exit_code

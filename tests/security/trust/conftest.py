@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.security.trust.clones import SECRET
+from tests.support.program import Program
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
-from tests.cli.terminal import Terminal
 from tests.security.trust.clones import EXIT, SECRET, reads, settings, waiting
+from tests.support.program import Program
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 

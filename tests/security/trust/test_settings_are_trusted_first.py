@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, can_read, connected, replace_text, wait_until
 from tests.security.trust.clones import EXIT, SECRET, reads, settings, waiting
 from tests.support.fault_points import points
+from tests.support.program import Program, can_read, connected, replace_text, wait_until
 
 pytestmark = pytest.mark.mount
 

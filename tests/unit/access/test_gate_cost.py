@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from tests.support.core_in_python import core_in_python
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Operation

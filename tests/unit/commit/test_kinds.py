@@ -14,8 +14,8 @@ import pytest
 
 from tests.support.commit_model import contents
 from tests.support.kinds_matrix import Case, Kind, cases, kind_of, pairs
+from tests.support.rolling_back import failing_at
 from tests.support.undo_model import Commits
-from tests.unit.commit.apply.rolling_back import failing_at
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back

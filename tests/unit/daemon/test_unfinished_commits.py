@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.test_commit_every_line import exactly, prepare
-from tests.security.planting import interrupt_commit
+from tests.support.planting import interrupt_commit
 from yolofs.commit.apply.step_log import Log, LoggedStep
 from yolofs.daemon.unfinished_commits import finish_for_borrower
 from yolofs.session.session import Session, SessionAccess

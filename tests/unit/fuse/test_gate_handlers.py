@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.mount.gate_tools import EXCHANGE, path_rule, refused, rule_set
+from tests.support.gate_tools import EXCHANGE, path_rule, refused, rule_set
 from tests.support.plain_handlers import handlers_of
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.handlers import Handlers

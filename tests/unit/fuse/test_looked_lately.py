@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import wait_until
 from tests.support.plain_handlers import handlers_of
+from tests.support.program import wait_until
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Owner
 from yolofs.system.clock import coarse_clock_ns

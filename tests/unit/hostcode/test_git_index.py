@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.hostcode.git_indexes import index
+from tests.support.git_indexes import index
 from yolofs.hostcode.git_index import MOST_BYTES, is_harmless, names
 
 OUT = [

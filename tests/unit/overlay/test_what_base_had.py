@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import RENAME_EXCHANGE
+from tests.support.core_driver import CoreDriver
+from tests.support.plain_directory import RENAME_EXCHANGE
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Record, Rename, owner_of
 from yolofs.paths import RelPath
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath

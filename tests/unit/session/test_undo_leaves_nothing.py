@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from yolofs.errors import NotPreparedError
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo

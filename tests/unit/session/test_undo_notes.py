@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from yolofs.commit.apply.part_links import note_parted
 from yolofs.commit.undo.applied import LaterCommit
 from yolofs.session import ended_commits as ended

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from yolofs.journal.header import header
 from yolofs.journal.journal import Journal
 from yolofs.journal.timeline import BASE

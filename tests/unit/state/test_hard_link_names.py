@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import CommitScribe
+from tests.support.core_driver import CoreDriver
 from tests.support.core_in_python import core_in_python
 from yolofs.commit import Plan, plan_commit
 from yolofs.commit.plan.last_check import check_names, check_rest

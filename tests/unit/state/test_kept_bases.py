@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
 from tests.support import sharing_disk
+from tests.support.core_driver import CoreDriver
 from yolofs.paths import RelPath
 from yolofs.state import kept_bases
 from yolofs.state.kept_bases import (

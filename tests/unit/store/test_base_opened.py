@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 from yolofs.overlay.inodes import Inode
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import wait_until
+from tests.support.program import wait_until
 from yolofs.system.silent_disks import _CALLS, waits_for
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.repositories import git
+from tests.support.repositories import git
 from yolofs.text.git_packs import DamagedPackError, Pack, PackedObject, PackIndex, ReadingBudget, patched
 
 MOST = 1 << 22

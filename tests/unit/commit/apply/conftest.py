@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe
-from tests.unit.commit.apply.rolling_back import make_scribe
+from tests.support.rolling_back import make_scribe
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe
-from tests.unit.commit.old_base import all_done, at, killed_after, put_directory_of_that_number, scribe, take_number
+from tests.support.old_base import all_done, at, killed_after, put_directory_of_that_number, scribe, take_number
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import execution, part_links
 from yolofs.commit.apply.rollback import BackSteps

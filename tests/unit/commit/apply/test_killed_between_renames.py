@@ -13,8 +13,8 @@ import pytest
 
 from tests.support.commit_model import CommitScribe, lacks_renameat2, scan
 from tests.support.fault_points import way_of, ways
+from tests.support.rolling_back import at, interrupted, killed_between_renames, steps_of, stops_at
 from tests.support.second_disk import mounted_disk
-from tests.unit.commit.apply.rolling_back import at, interrupted, killed_between_renames, steps_of, stops_at
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.steps import Steps

@@ -15,8 +15,8 @@ import pytest
 
 from tests.crash.test_commit_every_step import NOBODY, in_child
 from tests.crash.test_commit_taken_back import _APPEND, _IMMUTABLE, flagged
-from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import CommitScribe, scan
+from tests.support.core_driver import CoreDriver
 from tests.support.required import do_without
 from yolofs.commit import execute
 from yolofs.commit.apply.copy_log import FileNumbers

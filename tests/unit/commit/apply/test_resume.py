@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, scan
-from tests.unit.commit.old_base import all_done, at, killed_after, scribe
+from tests.support.old_base import all_done, at, killed_after, scribe
 from yolofs.commit import execute, resume
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.commit_directory import BACK, SETTLED

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, lacks_renameat2, scan
+from tests.support.old_base import at, killed_after
 from tests.support.second_disk import mounted_disk
-from tests.unit.commit.old_base import at, killed_after
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps

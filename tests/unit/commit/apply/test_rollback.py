@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.commit_model import CommitScribe, scan
-from tests.unit.commit.apply.rolling_back import (
+from tests.support.rolling_back import (
     at,
     fail_at,
     interrupted,

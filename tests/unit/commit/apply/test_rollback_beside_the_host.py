@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, scan
-from tests.unit.commit.apply.rolling_back import at, fail, interrupted, steps_of, stops_at, whole, work
+from tests.support.rolling_back import at, fail, interrupted, steps_of, stops_at, whole, work
 from yolofs.commit import resume
 from yolofs.commit.apply.step_log import ObjectIdentity
 from yolofs.commit.apply.taking_back import outcome_text, roll_back

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import CommitScribe, have_linked, scan
-from tests.unit.commit.apply.rolling_back import at, interrupted, whole
+from tests.support.core_driver import CoreDriver
+from tests.support.rolling_back import at, interrupted, whole
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.commit_model import CommitScribe
-from tests.unit.commit.old_base import at, scribe
+from tests.support.old_base import at, scribe
 from yolofs.commit.merge.gone_from_base import paths_without_content
 from yolofs.paths import RelPath
 

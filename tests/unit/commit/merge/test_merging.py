@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
 from tests.support import sharing_disk
+from tests.support.core_driver import CoreDriver
 from yolofs.commit.merge import text_merge
 from yolofs.commit.merge.merging import Merge, Unmergeable
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES

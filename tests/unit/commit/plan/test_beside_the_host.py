@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commit_model import CommitScribe
 from tests.support.core_in_python import core_in_python
-from tests.unit.commit.old_base import at, scribe
+from tests.support.old_base import at, scribe
 from yolofs.commit import plan_commit
 from yolofs.commit.plan import planner
 from yolofs.commit.plan.overridden_names import survey

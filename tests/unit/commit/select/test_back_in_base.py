@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe
-from tests.unit.commit.old_base import scribe
+from tests.support.old_base import scribe
 from yolofs.commit.select.back_in_base import comes_back_as
 from yolofs.store import copying
 

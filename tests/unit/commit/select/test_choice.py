@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.commit_model import CommitScribe
-from tests.unit.commit.old_base import at, scribe
+from tests.support.old_base import at, scribe
 from yolofs.commit.select.restate import Rebased, restate
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, Split, split_state

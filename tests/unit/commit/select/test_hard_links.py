@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.property.core_driver import CoreDriver
+from tests.support.core_driver import CoreDriver
 
 OLD = 1_400_000_000_000_000_000
 

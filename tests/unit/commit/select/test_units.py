@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tests.support.commit_model import CommitScribe
-from tests.unit.commit.old_base import at, scribe
+from tests.support.old_base import at, scribe
 from yolofs.commit.select.units import Units
 
 __all__ = ["scribe"]

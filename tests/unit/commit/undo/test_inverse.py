@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import have_linked
+from tests.support.old_base import OLD, at, put_directory_of_that_number, scribe, take_number
 from tests.support.undo_model import Commits
-from tests.unit.commit.old_base import OLD, at, put_directory_of_that_number, scribe, take_number
 from tests.unit.commit.undo.undoing import commit, commits, execute_undo, inverse_of
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.commit.plan.kept_objects import KeptAndStore

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import CommitScribe
+from tests.support.core_driver import CoreDriver
+from tests.support.old_base import at, scribe
 from tests.support.undo_model import Commits
-from tests.unit.commit.old_base import at, scribe
 from tests.unit.commit.undo.undoing import commits
 from yolofs.errors import HardLinksError
 from yolofs.session.session import Session, SessionAccess

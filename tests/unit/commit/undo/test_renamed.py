@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, scan
+from tests.support.old_base import at, scribe
 from tests.support.undo_model import Commits
-from tests.unit.commit.old_base import at, scribe
 from tests.unit.commit.undo.undoing import commits
 from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.commit.merge.conflicts import find_conflicts

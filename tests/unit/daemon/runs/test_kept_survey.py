@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 
-from tests.unit.daemon.runs.surveys import found, next_tick, survey
+from tests.support.surveys import found, next_tick, survey
 from yolofs.daemon.runs import native_survey, survey_process
 from yolofs.daemon.runs.native_survey import NATIVE_SURVEY, KnownDirectories, Survey, load, save
 
@@ -124,7 +124,7 @@ def test_a_directory_in_which_something_is_mounted_is_not_kept(top: Path) -> Non
 COVERED = """
 import os, subprocess, sys
 from pathlib import Path
-from tests.unit.daemon.runs.surveys import survey
+from tests.support.surveys import survey
 from yolofs.daemon.runs.native_survey import read_mounts
 top = Path(sys.argv[1])
 def found(known):

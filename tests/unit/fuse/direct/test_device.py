@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import wait_until
+from tests.support.program import wait_until
 from yolofs.fuse.direct.device import Device
 from yolofs.fuse.direct.notices import Notices
 

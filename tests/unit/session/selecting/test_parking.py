@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import RENAME_EXCHANGE
+from tests.support.core_driver import CoreDriver
+from tests.support.plain_directory import RENAME_EXCHANGE
 from yolofs.changes.hunks import HunkKind
 from yolofs.paths import RelPath
 from yolofs.session.selecting import Hunks, drop_hunks
