@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.property.naive_rules import holds, in_force, walk
 from tests.support.model_steps import so_many
+from tests.support.naive_rules import holds, in_force, walk
 from yolofs.rules import NameRule, PathRule, RuleBook, RuleSet, RuleState, SuffixRule, subject
 
 NAMES = st.sampled_from([b"a", b"b", b"c.x", b".x", b"d.y.x", b"y", b".yolofs"])

@@ -7,10 +7,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.property.naive_rules import holds
-from tests.property.naive_ways import path_of, way_of, with_places
 from tests.property.test_rule_book import NAMES, PATHS, RULES
 from tests.support.model_steps import so_many
+from tests.support.naive_rules import holds
+from tests.support.naive_ways import path_of, way_of, with_places
 from yolofs.rules import Rule, RuleBook, RuleSet, subject
 from yolofs.rules.linked_keys import follow_links
 

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from tests.property.drawn_rules import link_targets
+from tests.support.drawn_rules import link_targets
 from tests.support.gate_looking import HELD, LookingMachine, picks
 from tests.support.gate_world import NOTE, Shown, What, is_at_or_below
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.property.drawn_rules import Drawn, drawn_rules, names, rule_sets
+from tests.support.drawn_rules import Drawn, drawn_rules, names, rule_sets
 from tests.support.gate_world import NOTE, Driver, World, populate
 from tests.support.session_cleaning import remove_sessions_below
 

@@ -17,7 +17,7 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.property.drawn_rules import LED_PATHS, Drawn, guarded_paths, paths, states
+from tests.support.drawn_rules import LED_PATHS, Drawn, guarded_paths, paths, states
 from tests.support.gate_changing import FILE_CHANGES, ChangingMachine, flags
 from tests.support.gate_looking import HELD, picks
 from tests.support.gate_world import above, is_at_or_below

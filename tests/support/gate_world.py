@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from tests.property.drawn_rules import LINKS, PROJECT, Drawn
-from tests.property.naive_rules import in_force, walk
-from tests.property.naive_ways import Way, path_of, way_of, with_places
 from tests.support.core_driver import CoreDriver
+from tests.support.drawn_rules import LINKS, PROJECT, Drawn
+from tests.support.naive_rules import in_force, walk
+from tests.support.naive_ways import Way, path_of, way_of, with_places
 from yolofs.overlay import Overlay
 from yolofs.rules import PathRule, Rule, RuleSet, RuleState
 from yolofs.rules.linked_keys import follow_links
