@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.second_disk import mounted_disk
 from yolofs.paths import RelPath
+from yolofs.state import link_names
 from yolofs.state.link_names import find_names_at
-from yolofs.store.base import Base
+from yolofs.store.base import Base, open_noatime
 
 pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 
@@ -56,3 +58,24 @@ def test_a_mount_whose_server_ends_between_open_and_listing_holds_no_names(
 
     monkeypatch.setattr(os, "scandir", scandir)
     assert find_names_at(Base(os.fsencode(top)), RelPath(b"one"))[0] == [b"one"]
+
+
+def test_nothing_is_listed_on_another_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No name can be there, and others count who lists what they have mounted."""
+    top = tmp_path / "base"
+    top.mkdir()
+    (top / "one").write_bytes(b"")
+    (tmp_path / "that is not found, so all is searched").hardlink_to(top / "one")
+    base = Base(os.fsencode(top))
+    (top / "disk").mkdir()
+    opened: list[bytes] = []
+
+    def noted(path: bytes, flags: int) -> int:
+        opened.append(path)
+        return open_noatime(path, flags)
+
+    monkeypatch.setattr(link_names, "open_noatime", noted)
+    with mounted_disk(top / "disk", mib=8):
+        (top / "disk/directory").mkdir()
+        find_names_at(base, RelPath(b"one"))
+    assert opened == [os.fsencode(top)]

@@ -8,6 +8,7 @@ which reaches all of its names.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections import deque
@@ -95,6 +96,8 @@ class _Search:
         """Of these one name of one file is wanted, and no more."""
         self._numbers: set[int] = set()
         self._tops: dict[RelPath, None] = {}
+        self._devices: set[int] = set()
+        """Of the directories in which names may be; empty if it is not known."""
         self._read: set[RelPath] = set()
         self._found: list[RelPath] = []
 
@@ -134,7 +137,10 @@ class _Search:
     def _want(self, home: RelPath, st: os.stat_result) -> None:
         self._missing[st.st_dev, st.st_ino] = st.st_nlink
         self._numbers.add(st.st_ino)
-        self._tops[split(home)[0]] = None
+        above = split(home)[0]
+        self._tops[above] = None
+        with contextlib.suppress(OSError):
+            self._devices.add(os.stat(self._base.path(above)).st_dev)  # OverlayFS: not that of the file
 
     def run(self) -> list[RelPath]:
         """Read directories from the wanted files outwards."""
@@ -166,6 +172,8 @@ class _Search:
         if len(path_of_it) >= PATH_MAX:
             return subdirectories
         try:
+            if self._devices and os.lstat(path_of_it).st_dev not in self._devices:
+                return subdirectories
             fd = open_noatime(path_of_it, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             if error.errno not in _PASSED_OVER:
