@@ -29,7 +29,7 @@ from yolofs.registry.seal import Sealer
 from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away, and mounts a second device")
+pytestmark = pytest.mark.root_only  # gives files away, and mounts a second device
 STATES = how_many(ci=80, nightly=3000)
 OLD = 1_400_000_000_000_000_007
 

@@ -165,7 +165,8 @@ class _Search:
 
         What lies too deep for a path is passed over like what may not be read: anybody may make
         that, and the way to each such directory takes as long as the path.  So is a mount whose
-        server is gone, as others mount and unmount meanwhile: it has no names.
+        server is gone, as others mount and unmount meanwhile: it has no names.  Another disk has
+        none either, and listing it could take long.
         """
         subdirectories: list[RelPath] = []
         path_of_it = self._base.path(directory)

@@ -191,7 +191,7 @@ def test_a_directory_that_is_exchanged_for_a_link_all_the_time_leads_nowhere(
     assert len(os.listdir(other)) == 50
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+@pytest.mark.root_only
 def test_another_disk_is_not_entered(top: tuple[Path, int]) -> None:
     directory, fd = top
     (directory / "mounted").mkdir()
@@ -208,7 +208,7 @@ def test_another_disk_is_not_entered(top: tuple[Path, int]) -> None:
         subprocess.run(["umount", directory / "mounted"], check=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+@pytest.mark.root_only
 @pytest.mark.parametrize("act", [empty_at, lambda path: remove_tree(bytes(path))], ids=["empty", "remove"])
 def test_directories_of_a_containers_image_go(tmp_path: Path, act: Callable[[Path], None]) -> None:
     """Their disk renames none of them."""
