@@ -8,7 +8,6 @@ which reaches all of its names.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 from collections import deque
@@ -139,8 +138,11 @@ class _Search:
         self._numbers.add(st.st_ino)
         above = split(home)[0]
         self._tops[above] = None
-        with contextlib.suppress(OSError):
+        try:
             self._devices.add(os.stat(self._base.path(above)).st_dev)  # OverlayFS: not that of the file
+        except OSError as error:  # gone meanwhile, and the file with it
+            if error.errno not in _PASSED_OVER:
+                raise
 
     def run(self) -> list[RelPath]:
         """Read directories from the wanted files outwards."""
