@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import click
 
-from yolofs.changes.changes import compare
 from yolofs.cli.commit.named_paths import check_paths_of_undo
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.commit.undo_report import check_nothing_stays, document_of, report_undo, show_undo
@@ -28,7 +27,7 @@ from yolofs.paths import absolute, display
 from yolofs.session.ended_commits import EndedCommit
 from yolofs.session.session import Session
 from yolofs.session.undo import choose_commit, prepare_undo, undo
-from yolofs.state.tree import Tree
+from yolofs.session.undo_changes import changes_of_undo
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
 from yolofs.system.work_directories import work_directory
@@ -127,7 +126,7 @@ def _show_and_ask(project: bytes, request: UndoRequest) -> bool:
         except ConflictError as error:
             error.root = session.base.root
             raise
-        changes = compare(Tree(), prepared.tree, session.base, prepared.store)
+        changes = changes_of_undo(prepared.tree, session.base, prepared.store)
         show_undo(session, commit, prepared, changes, unfolds=request.unfolds)
         kept = {*prepared.stays, *(path for held_back in prepared.held_back for path in held_back.paths)}
         if request.is_dry_run:

@@ -73,6 +73,28 @@ def test_programs_go_on_with_files_that_they_have_open_during_an_undo(committed:
     assert (yolofs.project / "new/file").read_text() == "new\nmore\n"
 
 
+def test_a_directory_that_comes_back_counts_with_all_that_is_in_it(committed: Committed) -> None:
+    yolofs, _ = committed
+    (yolofs.project / "gone").mkdir()
+    (yolofs.project / "gone/x").write_text("again\n")
+    (yolofs.project / "gone/deep").mkdir()
+    with yolofs.mounted() as view:
+        for name in ("dir", "gone"):
+            shutil.rmtree(view / name)
+    yolofs("commit", "--yes")
+    shown = yolofs("undo", "--dry-run").out
+    assert "A  dir/  (and " in shown
+    assert "A  gone/  (and 2 in it)" in shown
+    removed = yolofs("commits").out.splitlines()[-1]
+    count = re.findall(r"(\d+) deleted", removed)[0]
+    assert f"{count} changes: {count} added" in shown
+    assert "A  gone/deep/\n" in yolofs("undo", "--dry-run", "--unfold").out
+    yolofs("undo", "--yes")
+    assert f"  {count} added  [undoes commit 2]" in yolofs("commits").out
+    yolofs("undo", "3", "--yes")  # which removes them again
+    assert f"  {count} deleted  [undoes commit 3]" in yolofs("commits").out
+
+
 def test_an_undo_of_some_paths_leaves_the_others(committed: Committed) -> None:
     yolofs, before = committed
     after = looks(yolofs.project)

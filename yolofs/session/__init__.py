@@ -48,6 +48,7 @@ Committing it, and taking that back::
     forced_files     what a commit replaces although the host has changed it
     undo             undoing a commit
     other_commits    what commits before and after it mean for that
+    undo_changes     lists what an undo changes, name by name
     undo_notes       which commit a commit undoes
 
 Commits that have ended::

@@ -56,6 +56,7 @@ from yolofs.session.interrupted import CommitSeals
 from yolofs.session.kept_size import forget_sizes
 from yolofs.session.other_commits import earlier_times, later_commits, made_anew_since
 from yolofs.session.session import Session
+from yolofs.session.undo_changes import changes_of_undo
 from yolofs.session.undo_notes import UNDOES, Undoes
 from yolofs.state.tree import Tree
 from yolofs.store import restored
@@ -375,7 +376,7 @@ def _undo(
         write_new(directory, UNDOES, msgspec.json.encode(note))
         note_ended_journal(directory, session.journal.path)
         note_indexes(directory, plan, os.path.dirname(directory))
-        note_counts(directory, compare(Tree(), prepared.tree, session.base, prepared.store))
+        note_counts(directory, changes_of_undo(prepared.tree, session.base, prepared.store))
         if composed.records:
             _write_carried(directory, commit, composed.records)
     outcome = execute(
