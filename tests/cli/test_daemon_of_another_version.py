@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from tests.crash.test_commit_preparation import tree_of
+from tests.support.looks import tree_of
 from tests.support.program import Program, run_code
 from yolofs.commit.plan import plan
 from yolofs.daemon.rpc import protocol, run_messages

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import exactly
 from tests.support.core_driver import CoreDriver
+from tests.support.looks import exactly
 from tests.support.program import Program, run_code
 
 MISFIT = 15

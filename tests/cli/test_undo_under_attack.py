@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.access_lists import acl
 from tests.support.fault_points import points
 from tests.support.program import Program, run_program
-from tests.unit.overlay.test_acl import acl
 
 pytestmark = pytest.mark.mount
 

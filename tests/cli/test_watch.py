@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.test_asks import READ_MANY
-from tests.support.asking import Reader, reader, settings, wait_for_asks
+from tests.support.asking import READ_MANY, Reader, reader, settings, wait_for_asks
 from tests.support.fault_points import points
 from tests.support.program import COMMAND, DEADLINE_S, Program, connected, kill, replace_text, stop, wait_until
 from tests.support.terminal import Terminal

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mount.test_asks import READ_MANY
-from tests.support.asking import Reader, reader, settings
+from tests.support.asking import READ_MANY, Reader, reader, settings
 from tests.support.fault_points import points
 from tests.support.program import DEADLINE_S, Program, can_read, wait_until
 from tests.support.watching import alone, is_denied, waiting, watched_project

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.crash.test_commit_every_line import prepare
-from tests.crash.test_commit_preparation import tree_of
+from tests.support.every_kind_of_step import prepare
+from tests.support.looks import tree_of
 from tests.support.program import Program
 
 

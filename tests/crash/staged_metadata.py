@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.crash.test_commit_every_line import populate, work
 from tests.support.commit_model import scan
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import populate, work
 from tests.support.memory_disk import memory_directory
 
 OTHER = 12345

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import exactly, prepare
-from tests.crash.test_commit_preparation import tree_of
 from tests.crash.test_commit_signals import SIGNALLED
+from tests.support.every_kind_of_step import prepare
 from tests.support.fork_server import LIMITS
+from tests.support.looks import exactly, tree_of
 from tests.support.program import Done, Program, run_program, wait_until
 from tests.support.started import start
 from yolofs.system.processes import is_stopped

@@ -16,15 +16,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.crash.test_commit_every_line import exactly, populate, work
-from tests.crash.test_commit_every_step import USERS
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import populate, work
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import Ran, as_user, end_it, is_in_switch, is_settled, kill_points, run, users
+from tests.support.looks import exactly
 from tests.support.model_steps import how_many
 from tests.support.plain_directory import by_first_name, walk_tree
 from tests.support.seed import dice
+from tests.support.user_identity import USERS
 
 pytestmark = pytest.mark.timeout(300)
 SHARES = how_many(ci=1, nightly=24)

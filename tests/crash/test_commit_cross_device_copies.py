@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.crash.test_commit_every_line import exactly
-from tests.crash.test_commit_every_step import NOBODY, in_child
 from tests.crash.test_commit_signals import signalled
-from tests.crash.test_commit_taken_back import _APPEND, _IMMUTABLE, flagged
 from tests.support import core_driver
 from tests.support.core_driver import CoreDriver
+from tests.support.file_flags import APPEND, IMMUTABLE, flagged
+from tests.support.looks import exactly
 from tests.support.memory_disk import memory_directory
 from tests.support.program import Program
 from tests.support.required import do_without
+from tests.support.user_identity import NOBODY, in_child
 from yolofs.commit.apply import cross_device_copies
 from yolofs.errors import CommitError, NotPreparedError
 from yolofs.overlay import Owner
@@ -80,7 +80,7 @@ def move(view: CoreDriver) -> None:
     view.rename(b"far/gone", b"moved")
 
 
-@pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
+@pytest.mark.parametrize("flag", [IMMUTABLE, APPEND], ids=["immutable", "append-only"])
 @pytest.mark.parametrize("work", [remove, move])
 @pytest.mark.some(2)
 def test_an_immutable_file_in_what_is_to_be_copied_away_stops_the_commit_before_it_begins(
@@ -109,7 +109,7 @@ def test_a_file_that_becomes_immutable_too_late_is_named_and_goes_once_that_is_m
     view.close()
     program = Program(disks.project)
     with (
-        flagged(disks.far / "gone/sub/x", _IMMUTABLE),
+        flagged(disks.far / "gone/sub/x", IMMUTABLE),
         Session.open(bytes(disks.project), SessionAccess.WRITE) as session,
     ):
         monkeypatch.setattr(cross_device_copies, "check", lambda *_: None)

@@ -5,12 +5,10 @@ directory stays opened up.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import stat
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from tests.support.fault_points import points
 from tests.support.memory_disk import memory_directory
 from tests.support.rolling_back import make_scribe, work
 from tests.support.undo_model import Commits, Undo
+from tests.support.user_identity import NOBODY, USERS, in_child
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
@@ -29,11 +28,8 @@ from yolofs.state.tree import Tree
 from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
 
-NOBODY = 65534
 POINTS = 4
 """So many of the moments before and after steps, but for a run by night, which takes all."""
-USERS = [True, False] if os.geteuid() == 0 else [False]
-"""For a parameter ``is_root``."""
 CLOSED = {b"d/sub": 0o555, b"d": 0o500, b"e": 0o555, b"f": 0o511, b"g": 0o400, b"": 0o555}
 """Modes of directories that the commit works in; the deepest come first."""
 
@@ -54,28 +50,6 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with memory_directory() as directory:
         directory.chmod(0o711)
         yield directory
-
-
-def in_child(act: Callable[[], object], *, is_root: bool) -> int:
-    """Do something in another process, as root or as an ordinary user; return its exit code, or
-    minus its signal.
-    """
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    try:
-        if not is_root and not os.geteuid():
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-            ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE, which setuid clears: else /proc/self/fd would be root's
-        act()
-        os._exit(0)
-    except BaseException:  # noqa: BLE001 - the child must end here, whatever happened
-        try:
-            traceback.print_exc()
-        finally:  # also if there is nowhere to print it to: else the child would go on as pytest
-            os._exit(1)
 
 
 def make(place: Path, *, is_root: bool) -> tuple[CommitScribe, Plan, bytes]:

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.crash.test_commit_every_line import populate, work
 from tests.support.commit_model import Node, scan
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import populate, work
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import exactly, prepare
-from tests.crash.test_commit_preparation import tree_of
-from tests.crash.test_commit_taken_back import commit_failing, flagged
-from tests.mount.test_whole_path import manifest
+from tests.crash.test_commit_taken_back import commit_failing
+from tests.support.every_kind_of_step import prepare
+from tests.support.file_flags import flagged
+from tests.support.looks import everything_below, exactly, tree_of
 from tests.support.program import Program, run_code
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
@@ -32,7 +32,7 @@ MAKE_IMMUTABLE = """
 
 
 def shown(tree: Path) -> dict[str, tuple[object, ...]]:
-    return {path: what for path, what in manifest(str(tree)).items() if not path.startswith(".yolofs")}
+    return {path: what for path, what in everything_below(str(tree)).items() if not path.startswith(".yolofs")}
 
 
 def refuse_changes(view: Path) -> None:

@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.crash.test_commit_every_line import dies_at
-from tests.crash.test_commit_every_step import NOBODY, in_child
+from tests.crash.at_a_line import dies_at
 from tests.support import core_driver
 from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
@@ -26,6 +25,7 @@ from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many, is_nightly
 from tests.support.plain_directory import PlainDirectory, by_first_name, walk_tree
 from tests.support.required import do_without
+from tests.support.user_identity import NOBODY, in_child
 from yolofs.commit import plan_commit
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import FinishDirectory, Step

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import dies_at
-from tests.crash.test_commit_every_step import NOBODY
+from tests.crash.at_a_line import dies_at
 from tests.crash.test_commit_of_groups import Listing, as_user, lines_of_a_commit, listing, numbers, place
 from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.plain_directory import PlainDirectory
+from tests.support.user_identity import NOBODY
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import NotPreparedError
 from yolofs.paths import RelPath

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.crash.test_commit_every_line import dies_at, has_way_back, populate, work
+from tests.crash.at_a_line import dies_at, has_way_back
 from tests.support.core_driver import CoreDriver
 from tests.support.disk_by_names import Numbers
+from tests.support.every_kind_of_step import populate, work
 from tests.support.fault_points import points
 from tests.support.plain_directory import PlainDirectory, walk_tree
 from tests.support.program import wait_until

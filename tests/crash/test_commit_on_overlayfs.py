@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.crash.test_commit_every_line import dies_at, has_way_back
+from tests.crash.at_a_line import dies_at, has_way_back
 from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.overlay import Container, container

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import prepare
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import prepare
 from tests.support.fault_points import points
+from tests.support.looks import tree_of
 from tests.support.memory_disk import memory_directory
-from tests.support.plain_directory import by_first_name, walk_tree
 from tests.support.planting import interrupt_commit, session_of
 from tests.support.program import Program, run_code
 from yolofs.commit.apply import execution, steps
@@ -60,10 +60,6 @@ FAILURES = {
     "killed": "os.kill(os.getpid(), signal.SIGKILL)",
 }
 CODES = {"Ctrl-C": 130, "killed": -signal.SIGKILL}
-
-
-def tree_of(project: Path) -> dict[bytes, tuple[object, ...]]:
-    return by_first_name(dict(walk_tree(os.fsencode(project))))
 
 
 @pytest.mark.parametrize(

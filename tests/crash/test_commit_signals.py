@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.commit_or_undo import ready_for
-from tests.crash.test_commit_every_line import exactly, prepare
-from tests.crash.test_commit_preparation import tree_of
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import prepare
 from tests.support.fault_points import points
+from tests.support.looks import exactly, tree_of
 from tests.support.planting import interrupt_commit
 from tests.support.program import Program, run_code
 from tests.support.terminal import Terminal

@@ -5,23 +5,20 @@ and without one.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import itertools
 import os
 import signal
-import struct
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.crash.commit_or_undo import ready_for
-from tests.crash.test_commit_every_line import exactly, prepare
-from tests.crash.test_commit_preparation import tree_of
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import prepare
 from tests.support.fault_points import points
+from tests.support.file_flags import APPEND, IMMUTABLE, flagged
+from tests.support.looks import exactly, tree_of
 from tests.support.program import Program, run_code
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
@@ -223,29 +220,8 @@ def test_a_conflict_that_was_overridden_is_one_again_after_it_was_taken_back(tmp
 
 # ---- what is seen before anything is done
 
-_GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
-_IMMUTABLE, _APPEND = 0x10, 0x20
 
-
-@contextmanager
-def flagged(path: Path, flag: int) -> Iterator[None]:
-    """Do as chattr +i or +a for the time of the block."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        try:
-            (before,) = struct.unpack("l", fcntl.ioctl(fd, _GET_FLAGS, struct.pack("l", 0)))
-            fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", before | flag))
-        except OSError as error:
-            pytest.skip(f"this filesystem or user has no such flags: {error}")
-        try:
-            yield
-        finally:
-            fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", before))
-    finally:
-        os.close(fd)
-
-
-@pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
+@pytest.mark.parametrize("flag", [IMMUTABLE, APPEND], ids=["immutable", "append-only"])
 @pytest.mark.parametrize("name", ["c", "e", "f"])
 @pytest.mark.some(3)
 def test_an_immutable_file_stops_a_commit_before_it_begins(tmp_path: Path, name: str, flag: int) -> None:

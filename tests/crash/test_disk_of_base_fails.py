@@ -12,8 +12,7 @@ import pytest
 
 from tests.crash.at_a_call import program_in_which
 from tests.crash.commit_or_undo import ready_for
-from tests.crash.test_commit_every_line import exactly
-from tests.crash.test_commit_preparation import tree_of
+from tests.support.looks import exactly, tree_of
 from tests.support.program import run_code
 from tests.support.sharing_disk import disk_image
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import exactly, populate, work
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import populate, work
 from tests.support.injected_faults import Faults
+from tests.support.looks import exactly
 from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import execution, other_devices, part_links, step_log
 from yolofs.commit.apply.found_files import place_for

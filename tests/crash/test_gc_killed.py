@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.crash.test_commands_killed import Driver, Scene, base_of, fresh, view_of
-from tests.crash.test_commit_every_step import USERS
 from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import as_user, end_it, kill_points, place_of, run, users
 from tests.support.model_steps import how_many
+from tests.support.user_identity import USERS
 from yolofs.system.disk_usage import size_of
 
 pytestmark = pytest.mark.timeout(300)

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_step import NOBODY, in_child
 from tests.crash.test_commit_of_groups import populate, work
 from tests.crash.test_commit_power_cut import Recorded, check, journal_of, next_command, on_disk, states
 from tests.support import core_driver
@@ -28,6 +27,7 @@ from tests.support.commit_model import Node, scan
 from tests.support.core_driver import CoreDriver
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many
+from tests.support.user_identity import NOBODY, in_child
 from yolofs.overlay import Owner
 from yolofs.registry.seal import Sealer
 from yolofs.session.commit import commit

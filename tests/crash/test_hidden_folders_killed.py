@@ -11,19 +11,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_step import in_child
 from tests.crash.test_commit_signals import signalled
 from tests.support.core_driver import CoreDriver
+from tests.support.group_folders import GROUP, HIDDEN, directory_with_a_group, folder_of, folders
 from tests.support.program import Program
 from tests.support.second_disk import mounted_disk
-from tests.unit.commit.apply.test_group_folders import GROUP, HIDDEN, folder_of, folders, place
+from tests.support.user_identity import in_child
 from yolofs.commit.apply import other_devices
-
-__all__ = ["place"]
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.root_only]
 BEFORE_NS = 1_500_000_000_123_456_789
 HOST_NS = 1_600_000_000_000_000_000
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Where a commit makes such folders."""
+    with directory_with_a_group() as directory:
+        yield directory
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.planting import staged, tree_of
+from tests.support.every_kind_of_step import prepare
+from tests.support.looks import tree_of
 from tests.support.program import Program, run_code
 from yolofs.commit.plan.plan import Plan
 
@@ -48,7 +49,7 @@ def kill(project: Path, code: str, kind: str = "") -> None:
 @pytest.mark.some(3)
 def test_a_step_counts_as_done_though_the_kill_came_before_its_line(tmp_path: Path, kind: str) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     kill(project, _KILLED, kind)
     program = Program(project)
     steps = Plan.decode((program.session / "commits/1/plan.json").read_bytes()).steps
@@ -61,7 +62,7 @@ def test_a_step_counts_as_done_though_the_kill_came_before_its_line(tmp_path: Pa
 @pytest.mark.parametrize("kind", ["Rewrite", "SetMetadata", "FinishDirectory"])
 def test_status_counts_at_least_so_many_steps_if_the_last_cannot_be_told(tmp_path: Path, kind: str) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     kill(project, _KILLED, kind)
     program = Program(project)
     steps = Plan.decode((program.session / "commits/1/plan.json").read_bytes()).steps
@@ -71,7 +72,7 @@ def test_status_counts_at_least_so_many_steps_if_the_last_cannot_be_told(tmp_pat
 
 def test_a_commit_whose_steps_are_durable_is_not_taken_back_and_what_does_it_is_said(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     before = tree_of(project)
     kill(project, _SETTLED)
     program = Program(project)

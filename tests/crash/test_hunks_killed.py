@@ -17,8 +17,8 @@ import pytest
 
 from tests.crash import test_commands_faults, test_commands_killed
 from tests.crash.test_commands_killed import TEN, Scene, base_of, before_snapshot, contents, fresh, view_of
-from tests.crash.test_commit_every_line import populate
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import populate
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import as_user, check_said, kill_points, run, users

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import exactly, populate, work
-from tests.crash.test_commit_preparation import tree_of
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import populate, work
 from tests.support.fault_points import points
+from tests.support.looks import exactly, tree_of
 from tests.support.planting import interrupt, interrupted
 from tests.support.program import Program, run_program
 from tests.support.seed import sample

@@ -16,10 +16,11 @@ import msgspec
 import pytest
 
 from tests.crash.test_kill import Project
-from tests.mount.test_whole_path import manifest
+from tests.support.every_kind_of_step import prepare
 from tests.support.fault_points import points
+from tests.support.looks import everything_below
 from tests.support.model_steps import how_many
-from tests.support.planting import interrupt_commit, run, session_of, staged
+from tests.support.planting import interrupt_commit, run, session_of
 from tests.support.program import DEADLINE_S, run_program
 from tests.support.seed import dice
 from tests.support.terminal import Terminal, start
@@ -91,7 +92,7 @@ def agree_to_finish(project: Project) -> None:
 
 def refuses_to_mount(project: Project) -> None:
     """Check that no mount finishes the commit by itself; then have it finished."""
-    before = manifest(str(project.directory))
+    before = everything_below(str(project.directory))
     is_interrupted = interrupted_commit(bytes(project.directory / ".yolofs")) is not None
     if is_interrupted:
         done = run_program(["mount"], project.directory)
@@ -99,7 +100,7 @@ def refuses_to_mount(project: Project) -> None:
         if (project.directory / ".yolofs/commits/1/settled").exists():
             ways = "yolofs commit --continue"
         assert (done.returncode, done.stderr.splitlines()[-1]) == (12, f"hint: {ways}")
-        assert without_settings(manifest(str(project.directory))) == without_settings(before)
+        assert without_settings(everything_below(str(project.directory))) == without_settings(before)
     project.run("commit", "--continue")
 
 
@@ -116,8 +117,8 @@ def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Pat
     populate(directory)
     project.run("mount", "--root", ".")
     subprocess.run(["sh", "-c", WORK], cwd=project.view, check=True)
-    expected = without_settings(manifest(str(project.view)))
-    assert without_settings(manifest(str(directory))) != expected
+    expected = without_settings(everything_below(str(project.view)))
+    assert without_settings(everything_below(str(directory))) != expected
     if finisher != "daemon":
         project.run("unmount")
     stop_commit_after(project, dice("all", finisher, point).randrange(0, 190))
@@ -127,8 +128,8 @@ def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Pat
         if finisher == "mount":
             refuses_to_mount(project)
         project.run("mount")
-        assert without_settings(manifest(str(project.view))) == expected
-    assert without_settings(manifest(str(directory))) == expected
+        assert without_settings(everything_below(str(project.view))) == expected
+    assert without_settings(everything_below(str(directory))) == expected
     assert "no changes" in project.run("status")
     if finisher != "commit":
         project.run("unmount")
@@ -147,7 +148,7 @@ def test_after_an_interrupted_commit_of_some_paths_the_rest_stays_staged(
     populate(directory)
     project.run("mount", "--root", ".")
     subprocess.run(["sh", "-c", WORK], cwd=project.view, check=True)
-    expected = without_settings(manifest(str(project.view)))
+    expected = without_settings(everything_below(str(project.view)))
     if finisher != "daemon":
         project.run("unmount")
     some = ("moved", "kept", "chain")
@@ -157,14 +158,14 @@ def test_after_an_interrupted_commit_of_some_paths_the_rest_stays_staged(
     elif finisher == "mount":
         refuses_to_mount(project)
     project.run("mount")
-    assert without_settings(manifest(str(project.view))) == expected
+    assert without_settings(everything_below(str(project.view))) == expected
     project.run("commit", "--yes", *some, code=1)  # all that can go has gone
     assert (directory / "chain/a").read_text() == "chain/b"
     assert (directory / "gone/sub/f1").read_text() == "gone"
     assert (directory / "directory").is_dir()
-    assert without_settings(manifest(str(project.view))) == expected
+    assert without_settings(everything_below(str(project.view))) == expected
     project.run("commit", "--yes")
-    assert without_settings(manifest(str(directory))) == expected
+    assert without_settings(everything_below(str(directory))) == expected
     project.run("unmount")
 
 
@@ -292,7 +293,7 @@ def test_looking_waits_for_a_process_that_is_between_two_journals(tmp_path: Path
 
 def test_a_commit_that_was_interrupted_after_its_last_step_is_told_as_that(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     interrupt_commit(project, 3)
     (commit,) = (session_of(project) / "commits").iterdir()
     steps = len(msgspec.json.decode((commit / "plan.json").read_bytes())["steps"])

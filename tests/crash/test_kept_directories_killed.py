@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_step import NOBODY, USERS, in_child
 from tests.support.commit_model import Node, scan
 from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import is_in_switch
 from tests.support.memory_disk import memory_directory
+from tests.support.user_identity import NOBODY, USERS, in_child
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo

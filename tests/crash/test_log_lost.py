@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash.at_a_call import program_in_which
-from tests.crash.test_commit_every_line import prepare
-from tests.crash.test_commit_preparation import tree_of
+from tests.support.every_kind_of_step import prepare
+from tests.support.looks import tree_of
 from tests.support.program import Program, run_code
 
 _KILLED = program_in_which("os.kill(os.getpid(), 9)")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
+from tests.crash.at_a_line import dies_at, has_way_back, killed_at
 from tests.crash.two_devices import (
     BOTH,
     Prepare,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.crash.test_commit_every_line import dies_at, has_way_back
+from tests.crash.at_a_line import dies_at, has_way_back
 from tests.crash.test_two_devices_chain import committed, exactly, undone
 from tests.crash.two_devices import BOTH, project
 from tests.support.core_driver import CoreDriver

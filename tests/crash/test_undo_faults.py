@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import populate, work
 from tests.crash.test_commit_faults import check_said, end_it, without_times
 from tests.support.commit_model import Node, scan
 from tests.support.core_driver import CoreDriver
+from tests.support.every_kind_of_step import populate, work
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory

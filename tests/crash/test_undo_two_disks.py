@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
+from tests.crash.at_a_line import dies_at, has_way_back, killed_at
 from tests.support.clocks import let_clocks_pass
 from tests.support.core_driver import CoreDriver
 from tests.support.plain_directory import walk_tree

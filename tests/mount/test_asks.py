@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.asking import CREATE, READ, asked_project, reader, settings, wait_for_asks
+from tests.support.asking import CREATE, READ, READ_MANY, asked_project, reader, settings, wait_for_asks
 from tests.support.program import DEADLINE_S, Program, connected, kill, wait_until
 from yolofs.access.answers import Lifetime
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo
@@ -28,15 +28,6 @@ from yolofs.rules import RuleState
 pytestmark = pytest.mark.mount
 
 KINDS = [pytest.param("secret/a", READ, id="read"), pytest.param("secret/new", CREATE, id="create")]
-READ_MANY = """
-import os, sys, threading
-def read(path):
-    os.close(os.open(path, os.O_RDONLY))
-threads = [threading.Thread(target=read, args=(path,)) for path in sys.argv[1:]]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-print("all read")
-"""
 
 
 @pytest.fixture

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import stat
 import subprocess
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.in_process import MountedView
+from tests.support.looks import Described, everything_below
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 Mounter = Callable[..., MountedView]
-Manifest = dict[str, tuple[object, ...]]
 
 PACKAGES = ("json", "email", "asyncio", "logging", "unittest", "importlib")
 STEPS = {
@@ -58,31 +56,7 @@ def run(step: str, directory: str) -> None:
     assert done.returncode == 0, f"{step}: {done.stdout!r} {done.stderr!r}"
 
 
-def manifest(root: str, *, times: bool = True) -> Manifest:
-    """Return everything about every path below ``root`` but the session's directory."""
-    return dict(_walk(root, times))
-
-
-def _walk(root: str, times: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
-    links: dict[int, str] = {}
-    for directory, names, files in os.walk(root):
-        if directory == root and ".yolofs" in names:
-            names.remove(".yolofs")
-        names.sort()
-        for name in sorted(names + files):
-            path = os.path.join(directory, name)
-            relative = os.path.relpath(path, root)
-            st = os.lstat(path)
-            content = ""
-            if stat.S_ISREG(st.st_mode):
-                content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-            elif stat.S_ISLNK(st.st_mode):
-                content = os.readlink(path)
-            first = links.setdefault(st.st_ino, relative) if st.st_nlink > 1 and not stat.S_ISDIR(st.st_mode) else ""
-            yield relative, (st.st_mode, st.st_uid, st.st_gid, content, first, st.st_mtime_ns if times else 0)
-
-
-def comparable(found: Manifest) -> Manifest:
+def comparable(found: Described) -> Described:
     """Leave out what differs from run to run: git's index holds inode numbers, the database a
     counter.
     """
@@ -103,7 +77,7 @@ def test_tools_do_the_same_as_on_a_plain_directory_and_base_stays(
 ) -> None:
     plain = tmp_path / "plain"
     shutil.copytree(library, plain, symlinks=True)
-    before = manifest(str(library))
+    before = everything_below(str(library))
     before_dirs = library.stat().st_mtime_ns
     view = mounted()
     root = os.fsdecode(view.mountpoint)
@@ -111,27 +85,27 @@ def test_tools_do_the_same_as_on_a_plain_directory_and_base_stays(
     for step in STEPS:
         run(step, root)
         run(step, str(plain))
-    assert comparable(manifest(root, times=False)) == comparable(manifest(str(plain), times=False))
-    assert manifest(str(library)) == before
+    assert comparable(everything_below(root, times=False)) == comparable(everything_below(str(plain), times=False))
+    assert everything_below(str(library)) == before
     assert library.stat().st_mtime_ns == library_mtime >= before_dirs
 
 
 def test_every_generation_can_be_reached_in_any_order_and_committed(library: Path, mounted: Mounter) -> None:
     view = mounted()
     root = os.fsdecode(view.mountpoint)
-    generations = {0: manifest(root)}
+    generations = {0: everything_below(root)}
     for step in STEPS:
         run(step, root)
-        generations[view.snapshot(step.encode())] = manifest(root)
+        generations[view.snapshot(step.encode())] = everything_below(root)
     drawing = dice("generations")
     present = max(generations)
     for _ in range(how_many(ci=5, nightly=300)):
         target = drawing.choice(sorted(generations))
         present = view.travel(target)
-        assert manifest(root) == generations[target], f"generation {target}"
+        assert everything_below(root) == generations[target], f"generation {target}"
         generations[present] = generations[target]
     view.remount()
-    assert manifest(root) == generations[present]
+    assert everything_below(root) == generations[present]
     last = len(STEPS)
     view.travel(last)
     (Path(root) / "unsaved").write_text("x")
@@ -140,12 +114,12 @@ def test_every_generation_can_be_reached_in_any_order_and_committed(library: Pat
     assert (Path(root) / "unsaved").read_text() == "x"
 
     with open(os.path.join(root, "json/encoder.py"), "r+b", buffering=0) as held:
-        expected = manifest(root)
+        expected = everything_below(root)
         view.commit()
-        assert manifest(str(library)) == expected
-        assert manifest(root) == expected
+        assert everything_below(str(library)) == expected
+        assert everything_below(root) == expected
         held.write(b"#")
         assert Path(root, "json/encoder.py").read_bytes()[:1] == b"#"
-    assert manifest(str(library)) == expected
+    assert everything_below(str(library)) == expected
     view.abort()
-    assert manifest(root) == expected == manifest(str(library))
+    assert everything_below(root) == expected == everything_below(str(library))

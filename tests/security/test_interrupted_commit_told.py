@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.every_kind_of_step import prepare
 from tests.support.fault_points import points
+from tests.support.looks import tree_of
 from tests.support.planting import (
     STEP,
     change_a_byte,
@@ -20,8 +22,6 @@ from tests.support.planting import (
     plant_plan,
     run,
     session_of,
-    staged,
-    tree_of,
 )
 from tests.support.program import Program
 from tests.support.terminal import Terminal
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.timeout(300)
 
 def test_status_says_once_what_was_interrupted(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     interrupt_commit(project, STEP)
     status = Program(project)("status")
     assert status.err.count("interrupted") == 1, status.err
@@ -54,7 +54,7 @@ def test_status_says_once_what_was_interrupted(tmp_path: Path) -> None:
 
 def test_status_does_not_list_what_base_has_a_part_of(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     program = Program(project)
     assert program("status", "--json").json["interrupted"] is None
     assert "base has a part of it" not in program("status").err
@@ -69,7 +69,7 @@ def test_status_does_not_list_what_base_has_a_part_of(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("state")
 def test_the_list_of_sessions_tells_of_an_interrupted_commit(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     program = Program(project)
     (entry,) = program("sessions", "--json").json["sessions"]
     assert (entry["interrupted"], entry["damage"]) == (None, None)
@@ -247,7 +247,7 @@ def test_continue_and_roll_back_go_with_no_other_option(tmp_path: Path, words: l
 def test_whoever_gives_a_commit_up_loses_no_file(tmp_path: Path, step: int) -> None:
     """All that base or the view had is in base, in the commit's directory, or in the store."""
     project = tmp_path / "project"
-    expected = staged(project)
+    expected = prepare(project)
     base = tree_of(project)
     interrupt_commit(project, step)
     session, commit = session_of(project), session_of(project) / "commits/1"
@@ -311,7 +311,7 @@ def test_giving_up_an_interrupted_commit_asks_first(tmp_path: Path, answer: str,
 
 def test_a_planted_plan_can_be_given_up_without_anything_done(tmp_path: Path, victim: Path) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     session = session_of(project)
     commit = plant_plan(session, Plan(os.fsencode(victim), (creating(b"x"),)))
     (commit / "contents").symlink_to(victim / "precious")

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.every_kind_of_step import prepare
 from tests.support.fault_points import points
+from tests.support.looks import tree_of
 from tests.support.ordinary_user import GID, UID
 from tests.support.planting import (
     STEP,
@@ -24,8 +26,6 @@ from tests.support.planting import (
     plant_plan,
     run,
     session_of,
-    staged,
-    tree_of,
 )
 from tests.support.program import Program
 from yolofs.commit.plan.plan import Create, Duplicate, Link, MakeDirectory, Plan
@@ -105,7 +105,7 @@ def test_a_plan_without_a_seal_is_refused_with_the_reason(tmp_path: Path, victim
 def test_a_plan_that_another_user_has_sealed_is_not_carried_out(tmp_path: Path) -> None:
     """All fits but the key: it is the other's."""
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     Sealer.open(os.fsencode(project), make=True)  # we have a key, too
     key = Path(os.fsdecode(state_directory())) / KEY.decode()
     ours = key.read_bytes()
@@ -121,7 +121,7 @@ def test_a_plan_that_another_user_has_sealed_is_not_carried_out(tmp_path: Path) 
 def test_a_planted_end_does_not_put_the_journal_away(tmp_path: Path, name: str) -> None:
     """Else what is staged would leave the view, and what `carried` says would be staged."""
     project = tmp_path / "project"
-    expected = staged(project)
+    expected = prepare(project)
     session = session_of(project)
     commit = plant_plan(session, Plan(os.fsencode(project)))
     (commit / name).write_text("0\n")
@@ -140,7 +140,7 @@ def test_a_planted_end_does_not_put_the_journal_away(tmp_path: Path, name: str) 
 def test_an_end_that_was_changed_does_not_put_the_journal_away(tmp_path: Path, tampered: str) -> None:
     """Killed when all was done, and before the journal was put away."""
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     session = session_of(project)
     before = (session / "journal").read_bytes()
     assert run(["commit", "--yes", "a", "b", "c"], project).returncode == 0
@@ -189,7 +189,7 @@ def add(path: Path, text: bytes) -> None:
 
 def other_session(project: Path) -> Path:
     other = project.with_name("other")
-    staged(other)
+    prepare(other)
     interrupt_commit(other, STEP)
     return session_of(other) / "commits/1"
 
@@ -259,7 +259,7 @@ def link_to_itself(path: Path) -> None:
 @pytest.mark.parametrize("what", points(list(TAMPERINGS), "tamperings", some=3))
 def test_a_plan_that_was_changed_after_the_interruption_is_not_carried_out(tmp_path: Path, what: str) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     interrupt_commit(project, STEP)
     tamper, reason = TAMPERINGS[what]
     tamper(project)
@@ -272,7 +272,7 @@ def test_a_plan_that_was_changed_after_the_interruption_is_not_carried_out(tmp_p
 
 def test_a_changed_byte_in_the_journal_that_is_to_follow_breaks_the_seal(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     interrupt_commit(project, 2, "a", "b", "c")
     assert (session_of(project) / "commits/1/carried").exists()
     change_a_byte(session_of(project) / "commits/1/carried")
@@ -281,7 +281,7 @@ def test_a_changed_byte_in_the_journal_that_is_to_follow_breaks_the_seal(tmp_pat
 
 def test_a_machine_that_was_set_up_anew_does_not_finish_it(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     interrupt_commit(project, STEP)
     before = tree_of(project)
     other = tmp_path / "machine-id"
@@ -298,7 +298,7 @@ def test_a_machine_that_was_set_up_anew_does_not_finish_it(tmp_path: Path) -> No
 def test_another_directory_in_the_place_of_base_is_left_alone(tmp_path: Path) -> None:
     """It has no session, as that is of the directory that was there; put back, that one goes on."""
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     interrupt_commit(project, STEP)
     moved = tmp_path / "moved away"
     os.rename(project, moved)
@@ -317,7 +317,7 @@ def test_a_directory_of_base_that_became_a_link_out_of_it_is_not_followed(
     tmp_path: Path, victim: Path, directory: str
 ) -> None:
     project = tmp_path / "project"
-    expected = staged(project)
+    expected = prepare(project)
     interrupt_commit(project, STEP)
     was = project / directory
     if was.exists():
@@ -377,7 +377,7 @@ def test_the_paths_of_a_plan_are_looked_at_again(
 ) -> None:
     """Also of one with a seal that fits."""
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     interrupt_commit(project, 0)
     (project / "out").symlink_to(victim)
     seal_anew(project, Plan(os.fsencode(project), (step,)))
@@ -390,7 +390,7 @@ def test_the_paths_of_a_plan_are_looked_at_again(
 
 def test_a_plan_for_another_root_is_refused(tmp_path: Path, victim: Path) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     interrupt_commit(project, 0)
     seal_anew(project, Plan(os.fsencode(victim), (creating(b"x"),)))
     check_refused(project, f"its plan is for the base {victim}, and the session's is {project}")
@@ -417,7 +417,7 @@ def test_a_state_directory_that_others_may_write_to_stops_a_commit_before_it_beg
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "project"
-    staged(project)
+    prepare(project)
     (tmp_path / "open/yolofs").mkdir(parents=True, mode=0o700)
     (tmp_path / "open").chmod(0o777)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "open"))

@@ -14,7 +14,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.planting import STEP, interrupt_commit, staged, tree_of
+from tests.support.every_kind_of_step import prepare
+from tests.support.looks import tree_of
+from tests.support.planting import STEP, interrupt_commit
 from tests.support.program import Program
 from yolofs.daemon.rpc import daemon_files as files
 from yolofs.registry.start import servers_of
@@ -190,7 +192,7 @@ def test_a_session_whose_entry_is_damaged_comes_back_to_finish_a_commit_that_was
     project: Path, state: Path
 ) -> None:
     project.rmdir()
-    expected = staged(project)
+    expected = prepare(project)
     interrupt_commit(project, STEP)
     lose_entry(state)
     program = Program(project)

@@ -15,6 +15,15 @@ from yolofs.daemon.rpc.client import Client
 
 READ = "import sys; print(open(sys.argv[1]).read(), end='')"
 CREATE = "import sys; open(sys.argv[1], 'x')"
+READ_MANY = """
+import os, sys, threading
+def read(path):
+    os.close(os.open(path, os.O_RDONLY))
+threads = [threading.Thread(target=read, args=(path,)) for path in sys.argv[1:]]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print("all read")
+"""
 
 
 def asked_project(tmp_path: Path) -> Program:

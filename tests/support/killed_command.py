@@ -20,7 +20,6 @@ from typing import IO, Any, NamedTuple, NoReturn
 import pytest
 
 import yolofs
-from tests.crash.test_commit_every_step import NOBODY, USERS, in_child
 from tests.support import core_driver
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
@@ -28,6 +27,7 @@ from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import is_nightly
 from tests.support.new_process import forget_what_was_read
 from tests.support.seed import dice
+from tests.support.user_identity import NOBODY, USERS, in_child
 from yolofs.cli import main
 from yolofs.commit.apply.commit_directory import DONE, MADE, SETTLED
 from yolofs.overlay import Owner

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.crash.test_commit_every_line import prepare
-from tests.support.plain_directory import by_first_name, walk_tree
+from tests.support.every_kind_of_step import prepare
 from tests.support.program import run_code, run_program
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.journal.journal import Journal
@@ -22,13 +21,6 @@ from yolofs.paths import RelPath, StoreIno
 Tree = dict[bytes, tuple[Any, ...]]
 STEP = 8
 """Where most commits are killed: some of it is done, most is not."""
-
-
-def tree_of(directory: Path) -> Tree:
-    """Return all that is below a directory but for sessions: names, types, modes, contents,
-    links.
-    """
-    return by_first_name(dict(walk_tree(os.fsencode(directory))))
 
 
 def session_of(project: Path) -> Path:
@@ -85,11 +77,6 @@ def interrupt(project: Path, step: int, *words: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
-def staged(project: Path) -> Tree:
-    """Make a project with something staged for every kind of step; return what the view shows."""
-    return prepare(project)
-
-
 def run(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a command without a terminal."""
     return run_program(words, cwd)
@@ -98,7 +85,7 @@ def run(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
 def interrupted(tmp_path: Path) -> tuple[Path, Tree]:
     """Make a project whose commit was interrupted; return it, and what the view showed."""
     project = tmp_path / "project"
-    expected = staged(project)
+    expected = prepare(project)
     interrupt_commit(project, STEP)
     return project, expected
 

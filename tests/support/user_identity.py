@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 NOBODY = 65534
 ROOT = "root"
 ORDINARY = "ordinary user"
+USERS = [True, False] if os.geteuid() == 0 else [False]
+"""For a parameter ``is_root``."""
 
 
 @contextmanager
@@ -66,3 +70,25 @@ def make(path: bytes, data: bytes = b"", mode: int = 0o644) -> bytes:
         file.write(data)
     os.chmod(path, mode)
     return path
+
+
+def in_child(act: Callable[[], object], *, is_root: bool) -> int:
+    """Do something in another process, as root or as an ordinary user; return its exit code, or
+    minus its signal.
+    """
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        if not is_root and not os.geteuid():
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE, which setuid clears: else /proc/self/fd would be root's
+        act()
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - the child must end here, whatever happened
+        try:
+            traceback.print_exc()
+        finally:  # also if there is nowhere to print it to: else the child would go on as pytest
+            os._exit(1)

@@ -65,7 +65,7 @@ def test_each_module_that_a_page_names_by_its_folder_is_there() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("path", ["tests/support/killed_command.py", "tests/crash/test_commit_every_line.py"])
+@pytest.mark.parametrize("path", ["tests/support/killed_command.py", "tests/crash/at_a_line.py"])
 def test_each_module_whose_lines_are_counted_is_there(path: str) -> None:
     (traced,) = (
         ast.literal_eval(node.value)

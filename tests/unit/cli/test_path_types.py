@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.crash.test_commit_every_step import in_child
+from tests.support.user_identity import in_child
 from yolofs.cli.path_types import PATH, ExistingDirectory
 
 

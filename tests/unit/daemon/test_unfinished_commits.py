@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import exactly, prepare
+from tests.support.every_kind_of_step import prepare
+from tests.support.looks import exactly
 from tests.support.planting import interrupt_commit
 from yolofs.commit.apply.step_log import Log, LoggedStep
 from yolofs.daemon.unfinished_commits import finish_for_borrower

@@ -16,20 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.access_lists import TAGS, acl
 from tests.support.plain_handlers import handlers_of, open_file
 from tests.support.required import do_without
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay.acl import XATTR, AclReader, narrowed
 from yolofs.overlay.inodes import Attr
 from yolofs.system.syscalls import AttributeReader
-
-TAGS = {"user": 1, "alice": 2, "group": 4, "staff": 8, "mask": 16, "other": 32}
-
-
-def acl(text: str) -> bytes:
-    """Return the kernel's form of a list such as ``user:6 alice:4 group:0 mask:4 other:0``."""
-    entries = [entry.split(":") for entry in text.split()]
-    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", TAGS[tag], int(bits), 7) for tag, bits in entries)
 
 
 def give_list(path: Path, listed: bytes) -> None:

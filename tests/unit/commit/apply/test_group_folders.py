@@ -10,46 +10,22 @@ from typing import NoReturn
 
 import pytest
 
-from tests.crash.test_commit_every_step import NOBODY, in_child
-from tests.support.memory_disk import memory_directory
+from tests.support.group_folders import GROUP, HIDDEN, directory_with_a_group, folder_of, folders
+from tests.support.user_identity import in_child
 from yolofs.commit.apply import other_devices
-from yolofs.commit.apply.other_devices import FarFolders, NotedFolder
-from yolofs.commit.plan.moves import Moves
-from yolofs.commit.plan.plan import Park, Place, Plan
+from yolofs.commit.apply.other_devices import NotedFolder
 from yolofs.paths import RelPath
 from yolofs.system import syscalls
 from yolofs.system.syscalls import device_and_mount
 
 pytestmark = pytest.mark.root_only
-GROUP = 5000
-HIDDEN = b".yolofs-0123-new"
 
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A base and a commit's directory of an ordinary user's; ``shared`` has a group that they are
-    not in.
-    """
-    with memory_directory() as directory:
-        directory.chmod(0o711)
-        for name in ("base/shared/sub", "base/own", "commit"):
-            (directory / name).mkdir(parents=True)
-        for path in directory.rglob("*"):
-            os.chown(path, NOBODY, NOBODY)
-        for path in (directory / "base/shared", directory / "base/shared/sub"):
-            os.chown(path, NOBODY, GROUP)
-            path.chmod(0o2755)
+    """Where a commit makes such folders."""
+    with directory_with_a_group() as directory:
         yield directory
-
-
-def folders(place: Path, *, is_moved: bool = False) -> FarFolders:
-    steps = (Park(RelPath(b"shared"), 1, 0), Place(RelPath(b"moved"), 1)) if is_moved else ()
-    root = bytes(place / "base")
-    return FarFolders(root, bytes(place / "commit"), HIDDEN, Moves(Plan(root, steps)))
-
-
-def folder_of(found: FarFolders, place: Path, directory: bytes) -> other_devices.Folder | None:
-    return found.of_group(GROUP, device_and_mount(bytes(place / "base")), RelPath(directory))
 
 
 def as_user(act: Callable[[], None]) -> None:

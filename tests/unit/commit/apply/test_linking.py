@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_step import NOBODY, in_child
+from tests.support.user_identity import NOBODY, in_child
 from yolofs.commit.apply.linking import Linking
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Plan

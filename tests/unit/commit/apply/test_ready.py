@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_step import NOBODY, in_child
-from tests.crash.test_commit_taken_back import _APPEND, _IMMUTABLE, flagged
 from tests.support.commit_model import CommitScribe, scan
 from tests.support.core_driver import CoreDriver
+from tests.support.file_flags import APPEND, IMMUTABLE, flagged
 from tests.support.required import do_without
+from tests.support.user_identity import NOBODY, in_child
 from yolofs.commit import execute
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.ready import Looks
@@ -61,7 +61,7 @@ def at(scribe: CommitScribe, name: str) -> Path:
     return Path(os.fsdecode(scribe.base.root), name)
 
 
-@pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
+@pytest.mark.parametrize("flag", [IMMUTABLE, APPEND], ids=["immutable", "append-only"])
 @pytest.mark.parametrize("name", ["d/x", "linked"])
 def test_an_immutable_file_that_is_to_be_changed_in_place_ends_the_commit(
     scribe: CommitScribe, name: str, flag: int
@@ -169,7 +169,7 @@ def undo_refused(project: Path, text: str) -> None:
 
 
 def test_what_is_kept_and_may_never_change_does_not_come_back(project: Path) -> None:
-    with flagged(kept_of(project), _IMMUTABLE):
+    with flagged(kept_of(project), IMMUTABLE):
         undo_refused(project, "/project/gone: it is immutable or append-only")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_taken_back import _APPEND, _IMMUTABLE, flagged
+from tests.support.file_flags import APPEND, IMMUTABLE, flagged
 from tests.support.second_disk import mounted_disk
 from yolofs.commit.plan.plan import Create, Link, MakeDirectory, Park, Place, Plan, Remove, Step
 from yolofs.commit.plan.recheck import find_in_way, find_obstacle, find_problem
@@ -157,7 +157,7 @@ def test_what_has_arrived_already_is_not_in_its_own_way(base: Base) -> None:
     assert in_way(base, park, Place(RelPath(b"a"), 1), done=1) == ""
 
 
-@pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
+@pytest.mark.parametrize("flag", [IMMUTABLE, APPEND], ids=["immutable", "append-only"])
 def test_a_directory_that_nobody_may_change_is_in_the_way(base: Base, flag: int) -> None:
     with flagged(at(base, "d"), flag):
         said = f"{at(base, 'd')} is immutable or append-only (chattr)"
