@@ -117,12 +117,32 @@ def is_there(name: str) -> bool:
     return any(place.is_dir() or place.with_suffix(".py").is_file() for place in places)
 
 
-def test_modules_that_tests_of_several_folders_need_lie_in_support() -> None:
+def test_what_tests_of_several_folders_need_lies_in_support() -> None:
+    """A test module is imported in its own folder only, a helper below its folder of ``tests``."""
     elsewhere = [
-        f"{path.relative_to(ROOT)}: {name}"
+        f"{path.relative_to(ROOT)}: {module.relative_to(ROOT)}"
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        for name in re.findall(r"^(?:from|import) tests\.([\w.]+)", path.read_text(), re.MULTILINE)
-        if name.partition(".")[0] not in ("support", path.relative_to(ROOT / "tests").parts[0])
-        and not name.rpartition(".")[2].startswith(("test_", "conftest"))
+        for module in imported_from_tests(path)
+        if (module.parent != path.parent if module.stem.startswith("test_") else is_of_another_kind(module, path))
     ]
     assert elsewhere == []
+
+
+def is_of_another_kind(module: Path, path: Path) -> bool:
+    """Tell whether a helper lies neither in support nor with the tests that import it."""
+    mine, its = (one.relative_to(ROOT / "tests").parts[0] for one in (path, module))
+    return its not in ("support", mine) and module.stem != "conftest"
+
+
+def imported_from_tests(path: Path) -> Iterator[Path]:
+    """Yield the modules below ``tests`` that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            module = (ROOT / name.replace(".", "/")).with_suffix(".py")
+            if name.startswith("tests.") and module.is_file():
+                yield module
