@@ -1,5 +1,5 @@
-"""What rules cost an access that needs no ask: a view under the built-in rules beside one where all
-is allowed.
+"""The cost of rules for an access without an ask: a view under the built-in rules beside one that
+allows all.
 
     python -m benchmarks.gate [--rounds 200] [--files 200]
 

@@ -136,9 +136,7 @@ def _build_directories(base: Path, size: Size) -> None:
 
 
 def _rename_directory(files: int, cell: Cell) -> float:
-    """Rename it, by copying where a plain rename(2) is refused: that is what mv(1) does, and
-    programs with it.
-    """
+    """Rename a directory; copy it if a plain rename(2) is refused, like mv(1)."""
     old, new = cell.path(f"of{files}"), cell.path(f"renamed{files}")
     names = set(os.listdir(old))
     start = time.perf_counter()

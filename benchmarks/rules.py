@@ -126,8 +126,8 @@ def measure(gate: Gate, inodes: list[Inode], own: RuleSet, preset: RuleSet, proj
 
 
 def compare(overlay: Overlay, inodes: list[Inode], own: RuleSet, preset: RuleSet) -> None:
-    """Print what requests cost that need no ask, under the preset and where everything is allowed
-    by one rule.
+    """Print the cost of requests without an ask, under the preset and under one rule that allows
+    all.
     """
     everything = RuleSet((PathRule(b"/", RuleState.ALLOW, "x"),))
     lifetimes = Lifetimes(overlay.base, staged_s=1, base_s=1)

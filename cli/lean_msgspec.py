@@ -20,7 +20,7 @@ import typing
 from types import ModuleType
 
 _TYPING = "typing_extensions"
-"""It takes that where it is there, and does with typing where it is not."""
+"""msgspec imports this module if it is there, and uses typing otherwise."""
 
 
 class _Unused:

@@ -129,9 +129,7 @@ def warn(text: str) -> None:
 
 
 def fail(message: str, hint: str, details: Sequence[str] = ()) -> None:
-    """Tell the user why nothing came of the command, what that is about, a line each, and what to
-    do.
-    """
+    """Tell the user why a command failed, with a line for each detail, and a hint."""
     say(paint("yolofs: ", "red", stream=sys.stderr) + message)
     for line in details:
         say(f"  {line}")

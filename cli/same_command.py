@@ -12,8 +12,8 @@ _MOST_CHARACTERS = 200
 
 
 def same_command_with(command: str, option: str) -> str:
-    """Return the command line that was given, as it is typed in a shell, with one more option
-    behind the command's name; if that is too long, only what to add.
+    """Return the present command line for a shell with one more option; if it is too long, only the
+    option to add.
     """
     words = sys.argv[1:]
     at = 2 if words[:1] == ["-C"] else 0  # whose value may have the command's name

@@ -61,15 +61,15 @@ def user_file(home: bytes) -> bytes:
 
 
 class SessionPlaces(msgspec.Struct, frozen=True):
-    """What the user's own file says of where sessions lie, and where they are looked for."""
+    """The settings in the user's own file about the places of sessions."""
 
     state: str = ""
     safe_directories: tuple[str, ...] = ()
 
 
 def user_places(home: bytes) -> SessionPlaces:
-    """Return what the user's own file says of places, as far as that can be told, whatever else in
-    it is wrong.
+    """Return the places of sessions set in the user's own file, as far as it can be read, whatever
+    else in it is wrong.
 
     On it depends which session a command is about, and no mistake elsewhere should keep the user
     from that.

@@ -95,8 +95,9 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether commands get directories in which nothing can differ from base straight from base."""
 
     tmp: Annotated[Literal["auto", "private", "view"], Meta(description='"auto", "private" or "view"')] = "auto"
-    """What commands have as ``/tmp`` and ``/var/tmp``: directories of the session, which are not
-    staged, or what the view shows; "auto": as the user's own file says."""
+    """The ``/tmp`` and ``/var/tmp`` of a command: "private" directories of the session, not staged;
+    or those of the "view"; "auto" follows the user's own file.
+    """
 
     hide_env: Names = (
         "SSH_AUTH_SOCK",

@@ -384,8 +384,7 @@ class Host:
         return self.runs.begin(command, directory, before), before
 
     def end_run(self, number: int, code: int | None, name: bytes, *, snapshot: bool) -> RunResult:
-        """Note that a run has ended, and with ``snapshot`` see that all that has changed is in a
-        generation.
+        """Note the end of a run; with ``snapshot``, put all changes so far into a generation.
 
         If other runs go on, their changes so far are in it, too; but no generation is made for
         those alone.

@@ -53,7 +53,8 @@ class Lending:
         away.
         """
         self.finished: list[str] = []
-        """What to tell of commits that were finished, or taken back, for a borrower that died."""
+        """Messages about commits that the daemon finished or took back after a borrower had died.
+        """
         self.cuts: list[Cut] = list(session.journal.cuts)
         """What the journal was found to have lost at its end, by this mount."""
 

@@ -62,8 +62,8 @@ class HalfWay:
     """
 
     def __init__(self, session: Session, overlay: Overlay, error: YolofsError | OSError) -> None:
-        """Have the overlay show what base had before the commit, wherever that lies now; ``error``
-        says why.
+        """Have the overlay show base as it was before the commit, wherever its files lie now;
+        ``error`` is the reason.
 
         Raises:
             YolofsError, OSError: where base has its things cannot be told; nothing is changed.

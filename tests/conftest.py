@@ -1,5 +1,5 @@
-"""What all tests share: who may skip, how hypothesis runs, and that nothing is left mounted or
-running.
+"""Common to all tests: who may skip, how hypothesis runs, and that no mount or process is left
+behind.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def why_no_mount() -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what tests/support/elsewhere.py says: where the tests run, and so which of them."""
+    """Add an option of tests/support/elsewhere.py: the place of the tests, which chooses among
+    them.
+    """
     parser.addoption("--place", choices=sorted(elsewhere.CHOSEN), help="run what is chosen for this place")
 
 

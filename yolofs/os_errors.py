@@ -26,8 +26,7 @@ _DESCRIPTORS = b"/proc/self/fd/"
 
 
 def explain_os_error(error: OSError, *, then: str = "try again") -> tuple[str, str]:
-    """Return what failed, with the paths that the error names, and a hint; that is empty where
-    there is none.
+    """Return the failure with the paths in the error, and a hint, empty if there is none.
 
     ``then`` says what to do when the user has done what the hint says.
     """

@@ -94,7 +94,7 @@ def _travel(project: bytes, text: str, *, force: bool) -> tuple[Generation, Gene
 
 
 def _check_not_ended(project: bytes, text: str) -> None:
-    """Check that a name of which there is no generation is not one that a commit has ended.
+    """Raise if a name without a generation is one that a commit has ended.
 
     Raises:
         GenerationError: it is; the hint is how to bring back a part of it.

@@ -35,7 +35,9 @@ class CommitRequest(NamedTuple):
         return session.timeline.resolve(self.up_to) if self.up_to is not None else None
 
     def options(self, wish: ConflictWish) -> tuple[str, ...]:
-        """Return the options that say which version of a path is taken, and what it may replace."""
+        """Return the options for the version that is taken at each path, and for what it may
+        replace.
+        """
         return (*(("--up-to", in_shell(os.fsencode(self.up_to))) if self.up_to is not None else ()), *wish.options)
 
     def selection(self, session: Session) -> Selection:

@@ -125,8 +125,8 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
 
 
 def _show_and_ask(project: bytes, wish: ConflictWish, asked: CommitRequest) -> CommitPreview:
-    """Show what would be committed and what not, and ask, if somebody is there to answer; return
-    what was shown.
+    """Show the changes that the commit takes and those that stay, ask at a terminal, and return
+    them.
 
     Raises:
         Exit: the answer is no.

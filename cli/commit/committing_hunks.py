@@ -95,8 +95,8 @@ def commit_hunks(
 
 
 def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], CommitPreview, tuple[HeldHunk, ...]]:
-    """Return what :func:`commit_hunks` would do: a line for each step, in their order; what it
-    would take; and the picked hunks that would stay staged.  Nothing is done.
+    """Return a line for each step of such a commit, what it would take, and the picked hunks left
+    staged.  Nothing is done.
 
     Raises:
         YolofsError: it would be refused.

@@ -104,7 +104,7 @@ def _list(session: Session, picks: Picks, files: Iterable[FileHunks]) -> None:
 
 
 def commit_picked(project: bytes, picks: Picks, wanted: HunkOptions, *, shown_paths: Sequence[RelPath] = ()) -> None:
-    """Commit hunks, after asking unless that is not wanted, and say what that did.
+    """Commit hunks and say what was done; ask before that, unless ``--yes`` was given.
 
     Host code goes only from the paths that the user has typed, or that were shown one by one.
 

@@ -1,5 +1,5 @@
-"""What `yolofs commit` does about a commit that was interrupted: say what it is, ask, finish it or
-give it up.
+"""An interrupted commit: `yolofs commit` says what it is and asks, then finishes it, takes it back
+or gives it up.
 """
 
 from __future__ import annotations

@@ -62,14 +62,14 @@ class CommitPreview(msgspec.Struct, frozen=True):
     excluded: Excluded = Excluded()
     """What was to be left out."""
     marks: Mapping[RelPath, tuple[Mark, ...]] = {}
-    """What of all that has to be named, so that what is taken has been."""
+    """The marks of each path that a commit takes only by name or with ``--trusted``."""
     waiting: frozenset[RelPath] = frozenset()
     """The paths at which the marks of a merge wait for the user's hand."""
     root: bytes = b"/"
     """Of base."""
 
     untold: frozenset[RelPath] = frozenset()
-    """Where a time alone stays that lies outside of the project, or that was selected."""
+    """Paths outside the project, or selected ones, at which a change of time alone stays staged."""
 
     @property
     def stays_told(self) -> list[Change]:
@@ -383,7 +383,7 @@ def _command(root: bytes, paths: Iterable[RelPath], options: Sequence[str] = ())
 def _next_command(
     root: bytes, paths: Sequence[RelPath], options: Sequence[str], *, is_later: bool, if_many: str
 ) -> str:
-    """Return the command that takes what stays; ``if_many``: where its paths are too many."""
+    """Return the command that takes the rest; with too many paths it is ``if_many``."""
     command = _command(root, paths, options) if len(paths) <= MOST_LINES else if_many
     return f"as it is now: {command}" if is_later else command
 

@@ -62,7 +62,7 @@ class SettledConflicts(NamedTuple):
     dropped: tuple[RelPath, ...] = ()
     """At these nothing is staged any more."""
     ours: frozenset[RelPath] = frozenset()
-    """The paths at which what is staged replaces what base has."""
+    """Paths with a conflict at which the staged version replaces base's."""
     unmerged: tuple[RelPath, ...] = ()
     """Those of them that had marks, and are what was staged before the merge."""
     lost: tuple[RelPath, ...] = ()
@@ -73,7 +73,7 @@ class SettledConflicts(NamedTuple):
     without_content: tuple[RelPath, ...] = ()
     """These stay staged: nobody can take them, as base alone had their content."""
     made_again: tuple[RelPath, ...] = ()
-    """The directories that base has no more, and that are made again for what is staged in them."""
+    """Directories that base lacks now; they are made again, as something is staged in them."""
 
     @property
     def left(self) -> frozenset[RelPath]:
@@ -167,7 +167,7 @@ class DecidedConflicts(NamedTuple):
     settled: SettledConflicts
     """What comes of it; ``dropped`` are the paths that were asked about."""
     unmerged: dict[RelPath, StoreIno]
-    """What those become that were merged and are to be what they were before."""
+    """The store inodes that merged files get back, so that they are as before the merge."""
     made_again: dict[RelPath, StoreIno | None]
     """The directories that are made again, as :func:`missing_directories` told."""
 
@@ -245,8 +245,7 @@ class ConflictWish:
         self._chosen = {path: way for path, way in self._chosen.items() if path in kept}
 
     def question(self, taken: Sequence[Change], conflicts: Iterable[RelPath], trusted: str, ends: str = "") -> str:
-        """Return what to ask before a commit of ``taken``: only what is to be done; empty if that
-        is nothing.
+        """Return the question before a commit of ``taken``; empty if nothing is to be done.
 
         ``trusted`` follows the counts, ``ends`` all of it.
         """
@@ -400,8 +399,8 @@ def _has_patch(change: Change) -> bool:
 
 
 def _emit_diff(session: Session, path: RelPath) -> None:
-    """Write what differs between base as it is and what is staged: what a patch has no words for,
-    in words.
+    """Write the difference between base and the staged version; in words, if it does not fit into a
+    patch.
     """
     changes = compare(*session.states(BASE, None), session.base, session.store, paths=[path])
     settings, path_display = session.settings.diff, _place(session)

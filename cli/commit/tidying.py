@@ -56,8 +56,8 @@ def foretell_removal(project: bytes, *, generations: bool, looks_at_waiting: boo
 
 
 def remove_surplus(project: bytes, *, generations: bool) -> RemovedSurplus:
-    """Remove the commits that are no longer kept, what killed commands have left, and with
-    ``generations`` those that the present view is not built on.
+    """Remove surplus commits, leftovers of killed commands, and with ``generations`` the dead
+    generations.
 
     Raises:
         ConfigError, TrustError: as :func:`surplus_of`.

@@ -69,7 +69,7 @@ _yolofs_completion() {{
 complete -o nosort -F _yolofs_completion yolofs
 """
     _at = 0
-    """Where in the words that are offered that begins which the shell puts into the line."""
+    """Where the part that the shell inserts begins in each word on offer."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         words, piece = split_arg_string(os.environ["COMP_WORDS"])[1:], os.environ["COMP_CWORD"]

@@ -1,4 +1,4 @@
-"""What happened before the commits that are kept, and which of it can't be shown."""
+"""The history before the commits that are kept, and its parts that cannot be shown."""
 
 from __future__ import annotations
 

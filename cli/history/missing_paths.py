@@ -1,4 +1,4 @@
-"""Messages about a path at which there is nothing: what was done there, or which path may have been
+"""Messages about a path with nothing at it: what was done there, or a path that may have been
 meant.
 """
 
@@ -149,7 +149,7 @@ def _staged_elsewhere(session: Session, files: StateFiles, name: bytes) -> RelPa
 
 
 def _visible(session: Session, files: StateFiles, path: RelPath) -> StateFile | None:
-    """Return what a state shows at a path, None if that is nothing that may be seen."""
+    """Return the thing at a path of a state; None if there is none, or none that may be seen."""
     return files.look(path) if _may_see(session, path) else None
 
 

@@ -27,7 +27,7 @@ from yolofs.session.state_files import StateFiles
 
 
 def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
-    """Stage what a generation shows at some paths, and print what changed by that.
+    """Stage the version of some paths in a generation, and print the changes that this made.
 
     Raises:
         UsageError: there is nothing at a path, neither then nor now.

@@ -125,7 +125,7 @@ def _inside(
 
 
 def check_may_read(session: Session, path: RelPath, text: str) -> None:
-    """Check that whoever asks may read what is at a path: inside a sandbox the rules say so.
+    """Raise if the rules forbid whoever asks, inside a sandbox, to read a path.
 
     Raises:
         UsageError: they forbid it, or somebody would have to be asked.

@@ -438,9 +438,7 @@ def _emit(
     look: PatchStyle,
     write: Callable[[bytes], object],
 ) -> list[str]:
-    """Write the changes in one of the forms that are about files, and return what that cannot
-    express.
-    """
+    """Write the changes as a patch, names or counts, and return notes on anything left out."""
     prefix, notes = ROOT, []
     if path_display.project is not None and all(map(path_display.holds, changes)):
         prefix = path_display.project

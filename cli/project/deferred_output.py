@@ -1,5 +1,5 @@
-"""Output that may have to wait for the mount that the command has paused: files in the mount, and
-readers that write to it.
+"""Output that may have to wait for a paused mount: files in the mount, and readers that write to
+it.
 
 ``yolofs commit --yes | tee FILE`` with a FILE in the view stops when the pipe is full: ``tee``
 waits for the mount, and the mount for the command.  So what nobody takes for some seconds is kept
@@ -27,7 +27,7 @@ gets the rest afterwards.
 """
 _MOMENT_MS = 20
 _AT_ONCE_BYTES = 256
-"""A socket of which poll(2) says that it takes something takes that much without waiting."""
+"""So many bytes go into a socket without waiting once poll(2) says that it is writable."""
 
 
 @contextlib.contextmanager

@@ -26,8 +26,8 @@ class LeftDaemon(NamedTuple):
 
 
 def left_daemons(start: bytes) -> Iterator[LeftDaemon]:
-    """Yield the daemons of this user that serve the project at ``start`` or above it, and whose
-    session is no longer where it was.
+    """Yield this user's daemons for the project at ``start`` or above it whose session is gone from
+    its place.
 
     Blocks for seconds while one of the user's daemons, be it of another project, does not answer.
     """

@@ -1,4 +1,4 @@
-"""Which project a command is about, and where the session of that is.
+"""Finds the project that a command is about, and its session.
 
 Every command passes through here, so this imports little: what few commands need is imported late.
 """
@@ -54,7 +54,7 @@ def find_project(*, follow_move: bool = True) -> bytes:
 
 
 def _with_left_daemon(error: NoSessionError, start: bytes) -> NoSessionError:
-    """Return the error that there is no session, with what to do about a daemon that still serves
+    """Return the error "no session"; it says how to end a daemon that still serves one, if there is
     one.
     """
     from yolofs.cli.project.left_daemons import linked_left_daemons  # most commands find their session

@@ -117,7 +117,7 @@ class NodeTree:
 
     @property
     def rows(self) -> Sequence[Node]:
-        """What can be seen, from top to bottom: what is not in a directory that is closed."""
+        """The visible nodes from top to bottom: all but those in a closed directory."""
         return self._rows
 
     def row_of(self, node: Node) -> int:

@@ -1,4 +1,4 @@
-"""What a review compares: the records that its screen and what reads sessions share."""
+"""What a review compares: records shared by its screen and by its readers of sessions."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class ConflictLines(NamedTuple):
 def tell(
     session: Session, tree: Tree, looked: BaseLook, path_display: PathDisplay, ours: Collection[RelPath]
 ) -> ConflictLines:
-    """Return what is to be said of the conflicts of a state that is about to be committed; at
-    ``ours`` what is staged is taken.  Blocks while texts are merged, and writes nothing.
+    """Return lines about the conflicts of a state before its commit; those at ``ours`` take the
+    staged version.  Blocks while texts are merged, and writes nothing.
     """
     marked = frozenset(looked.marked)
     found = {path: one for one in merges_at(session, looked.conflicts[:_LISTED]) for path in one.paths}

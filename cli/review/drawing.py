@@ -80,7 +80,7 @@ def draw_review(model: ReviewModel, width: int, height: int, colours: Colours = 
 
 
 def _too_small(width: int, height: int) -> list[Line]:
-    """Return what a terminal shows on which nobody could read what a key is about to do."""
+    """Return the screen of a terminal too small to show the effect of a key."""
     width, height = max(width, 1), max(height, 1)
     text = f"this terminal has {width}x{height}, a review needs {_LEAST_WIDTH}x{_LEAST_HEIGHT}; Ctrl-C leaves"
     said = textwrap.wrap(text, width)[:height]
@@ -140,7 +140,7 @@ def _prompt(model: ReviewModel, width: int) -> str:
 
 
 def _typing(head: str, typed: str, width: int) -> str:
-    """Return what is typed behind its head; of what has no room, the end is what is looked at."""
+    """Return the head and the typed text; if there is no room for all of it, its end."""
     return f"{head}{_cut_start(typed, max(width - len(head) - 1, 1))}█"
 
 
@@ -273,8 +273,8 @@ def _title_of(model: ReviewModel, view: DiffView, line: DiffLine) -> bytes:
 
 
 def _start(view: DiffView, line: DiffLine, width: int, aside: int) -> int:
-    """Return from which byte on a line is shown: from its beginning, if what differs from the line
-    in whose place it stands has room then; ``aside`` is how far it is moved from there.
+    """Return the byte from which on a line is shown: the first, if the difference from the replaced
+    line then has room; ``aside`` moves it.
     """
     text, other = line.text, view.other_line(line)
     start = 0

@@ -1,4 +1,4 @@
-"""What a model wants done: effects, which whoever has the session carries out."""
+"""Effects: what the review's model wants done by the side with the session."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Page(NamedTuple):
     """What Enter does; empty if there is nothing to agree to."""
     prepared: object = None
     conflicts: tuple[RelPath, ...] = ()
-    """Where base has changed, too, and it is not said what is to become of that."""
+    """Paths at which base has changed, too, and the user has not chosen a side."""
     ways: tuple[ConflictKey, ...] = ()
     """What can be done about these."""
     choices: tuple[PageChoice, ...] = ()

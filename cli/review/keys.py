@@ -38,7 +38,7 @@ _THE_END = 1 << 30
 
 
 class ReviewModel(CursorMoves):
-    """What is shown, what is accepted, and what keys do to it."""
+    """The state of a review, and what each key does to it."""
 
     # ---- keys
 

@@ -22,8 +22,8 @@ class CursorMoves(ReviewState):
     """Moves the cursor."""
 
     def has_to_wait(self, key: str) -> bool:
-        """Tell whether a key has to wait: for the lines that it is about, for an action that goes
-        on, or, unless it only moves the cursor, for the comparison after that action.
+        """Tell whether a key has to wait: for the lines it needs, for an action under way, or for
+        the comparison after it; keys that only move the cursor do not wait for the last.
         """
         if self.busy:
             return True

@@ -1,6 +1,4 @@
-"""Asks the process that colours source code, for the lines that are on the screen, and keeps what
-it says.
-"""
+"""Asks the process that colours source code for the lines on the screen, and keeps its answers."""
 
 from __future__ import annotations
 

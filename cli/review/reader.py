@@ -87,8 +87,8 @@ class Reader:
         return self.compare()
 
     def with_marks(self, known: Comparison) -> Comparison:
-        """Return a comparison with what the host would run or trust, and with what lists fold;
-        blocks while that is looked for, and while git is asked.
+        """Return a comparison with the marks of host code, and with folded lines; blocks while it
+        reads these and asks git.
         """
         with self._lock:
             session = self._opened()

@@ -1,4 +1,4 @@
-"""What the screen of a review shows: the changes, what is accepted, and where the cursor is."""
+"""The state of a review's screen: the changes, what is accepted, and the cursor."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ class ReviewState:
         self.page_follows = True
         """Whether the page scrolls so that the cursor is on the screen."""
         self._ours: frozenset[RelPath] = frozenset()
-        """Where what is staged is to replace what base has: as said on the page, until it is
-        left.
+        """Paths at which the staged version is to replace base's, as chosen on the page, until it
+        is left.
         """
         self.is_too_small = False
         """Whether the terminal has no room for what keys ask, so that they do nothing."""
@@ -302,8 +302,8 @@ class ReviewState:
         return command
 
     def undone(self, message: str) -> ReviewEffect:
-        """Take note that the last thing done was taken back: what was accepted before is so again,
-        unless the next comparison finds that it is something else.
+        """Note that the last action was taken back: its hunks are accepted as before, unless the
+        next comparison finds them changed.
         """
         last = self._history.pop()
         assert isinstance(last, _Done)

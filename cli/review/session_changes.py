@@ -63,7 +63,7 @@ class PreparedCommit(NamedTuple):
     shown: CommitPreview
     conflicts: Sequence[RelPath]
     ours: frozenset[RelPath]
-    """The conflicts at which what is staged replaces what base has."""
+    """The conflicts at which the staged version replaces base's."""
 
 
 def what_changed(reader: Reader, parts: Mapping[Key, AcceptedPart], comparison: Comparison) -> list[Key]:
@@ -149,8 +149,8 @@ def _carried(session: Session, reader: Reader, files: Iterable[FileHunks], dropp
 
 
 def _lines_now(hunk: Hunk, gone: LineNumbers, others: Iterable[Hunk]) -> dict[int, tuple[str, int]]:
-    """Return where the lines of a hunk are of which some are gone, as :attr:`Carried.lines`;
-    ``others`` are hunks that are new.  Nothing, unless these have just its lines.
+    """Return the new places of a hunk's remaining lines, as :attr:`Carried.lines`; ``others`` are
+    the new hunks.  Nothing, unless these have just its lines.
     """
     end = hunk.old_start + len(hunk.old_lines)
     within = [
@@ -177,8 +177,8 @@ def _essence(hunk: Hunk) -> tuple[object, ...]:
 
 
 def _held_text(session: Session, old: Generation, held: Sequence[HeldHunk]) -> str:
-    """Return what could not be dropped by itself, and the command that drops the first of it with
-    all that it needs.
+    """Return the hunks that could not be dropped alone, and a command that drops the first with all
+    it needs.
     """
     if not held:
         return ""
@@ -215,8 +215,7 @@ def _dropped(hunk: Hunk, lines: LineNumbers | None) -> feedback.Dropped:
 def stage_edit(
     reader: Reader, file: FileHunks, hunk: Hunk, was: bytes, text: bytes
 ) -> tuple[str, DoneInView, list[Carried]]:
-    """Stage a text that somebody made of what ``was`` staged; return what :func:`drop_picked_hunks`
-    does.
+    """Stage a user's edit of the staged text ``was``; return what :func:`drop_picked_hunks` does.
 
     Raises:
         StaleHunkError: the hunk, or what is staged, is another one meanwhile; nothing is done.
@@ -284,7 +283,7 @@ def _content(side: Side | None, session: Session) -> bytes | None:
 
 
 def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
-    """Return the page that says what a commit of what is accepted would do; nothing is done.
+    """Return the page that foretells a commit of the accepted changes; nothing is done.
 
     Raises:
         LookStoppedError: it is not wanted any more.
@@ -317,8 +316,8 @@ def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
 
 
 def _taken_lines(shortener: Shortener, prepared: PreparedCommit, looked: BaseLook) -> list[str]:
-    """Return what a commit takes: first what the host would run, then what lies outside the
-    project, deletions and emptied files, and the rest; last what lists fold.
+    """Return the lines of a commit: host code, then what lies outside the project, deletions and
+    emptied files, the rest, and last the folded lines.
     """
     shown, path_display = prepared.shown, shortener.path_display
     conflicts, marked = frozenset(prepared.conflicts), frozenset(looked.marked)
@@ -351,8 +350,8 @@ def _page(
     path_display: PathDisplay,
     ends: str,
 ) -> Page:
-    """Return the page; ``taken`` is what the commit takes, ``told`` what is said of conflicts that
-    have to be settled first.
+    """Return the page; ``taken`` lists what the commit takes, ``told`` the conflicts to settle
+    first.
     """
     shown = prepared.shown
     lines = [*told.lines, ""] if told is not None else []

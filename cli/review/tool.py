@@ -77,7 +77,7 @@ class _EndState(NamedTuple):
     selected: dict[Key, tuple[Change, PickedOrAll]]
     rest: dict[Key, tuple[Change, PickedOrAll]]
     edited: list[tuple[FileHunks, bytes, bytes]]
-    """These have a text that was not staged: what was, and that text."""
+    """Files in which the tool has left a new text: each with the staged text and the new one."""
     modes_back: set[RelPath]
     """Of these the tool has taken the staged mode back."""
 
@@ -347,8 +347,8 @@ def _picks(one: _Handed, now: bytes | OSError | None) -> dict[str, LineNumbers |
 
 
 def _picks_without_rename(one: _Handed) -> dict[str, LineNumbers | None] | None:
-    """Return what of a rename makes what the tool has left at the old path, where nothing is at the
-    new one; None if no part of it does.
+    """Return the picks for the text at the old path of a rename that the tool took back; the rename
+    is not among them, and None means that no picks give this text.
     """
     picks = _picks(one, _read(one.right_before)) if one.right_before is not None else None
     renames = {hunk.id for hunk in one.file.hunks if hunk.kind is HunkKind.RENAMED}

@@ -1,5 +1,5 @@
-"""What a run changed, told apart from what others changed meanwhile: other runs, and processes
-that are in none.
+"""The changes of a run, told apart from those made meanwhile by other runs, and by processes in
+none.
 """
 
 from __future__ import annotations

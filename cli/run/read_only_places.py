@@ -1,5 +1,5 @@
-"""What a command may have tried to write where a run cannot: in a directory that comes straight
-from the disk, the kernel refuses it, and nobody else learns of that.
+"""Finds read-only places of a run that a command may have tried to write: the kernel refuses that,
+and nobody else learns of it.
 
 So the command line is read, for what it names to be written.  This is a hint and no record: a
 program's own writes are not in its command line.
@@ -20,7 +20,7 @@ from yolofs.paths import display, in_shell, is_below
 
 _PUNCTUATION = "();<>|&\n"
 _PASS_ON = frozenset({"&&", "(", ")", "&&(", "((", "))"})
-"""What may stand after a command whose exit code, if it fails, becomes that of the script."""
+"""Separators that may follow a command; if it fails, its exit code becomes the script's."""
 _ALL_OPERANDS = frozenset(
     {"chgrp", "chmod", "chown", "mkdir", "rm", "rmdir", "shred", "tee", "touch", "truncate", "unlink"}
 )

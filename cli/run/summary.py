@@ -69,8 +69,8 @@ _BESIDE_PACKAGES: Mapping[bytes, tuple[bytes, ...]] = {
     b".local/.crates.toml": (b".local/.crates2.json", b".local/bin"),
     b".cargo/.crates.toml": (b".cargo/.crates2.json", b".cargo/bin"),
 }
-"""Where at home pip, uv, pipx and cargo put packages or lists of them first, and where what comes
-with these.
+"""Where pip, uv, pipx and cargo put packages or lists of them in a home, and where they put the
+rest of a package.
 """
 _LOOKING = frozenset({Operation.READ.value, Operation.LIST.value, Operation.EXECUTE.value})
 """What a rule that lets nothing be changed allows, too."""
@@ -103,7 +103,9 @@ class EndedRun:
     going_on: tuple[int, ...] = ()
     """The runs that still go on."""
     read_only: Sequence[ReadOnlyPlace] = ()
-    """What the command line names to be written where a run cannot, if that may have failed."""
+    """Read-only places that the command line names for writing, if the command may have failed
+    there.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,8 @@ class Sections:
 
 
 def summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, as_json: bool) -> None:
-    """Say what a run changed, and apart from that what others did meanwhile; ``early`` is what has
-    been read of it.
+    """Say what a run changed, and separately what others did meanwhile; ``early`` is the part
+    already read.
     """
     with reading_store(session_directory(project)):
         _summarise(project, ended, early, as_json=as_json)
@@ -297,8 +299,8 @@ def _unanswered_lines(notes: Sequence[Note]) -> list[str]:
 
 
 def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str) -> list[str]:
-    """Return what allows these; at the paths that were to be ``changed``, too, that as well: a run
-    is asked about a path once, and refused what it tries there later.
+    """Return the commands that allow these asks; those at paths in ``changed`` allow the change as
+    well, as a run is asked once about a path and a later try is refused.
 
     If an ask was allowed, so was what the run did there later, without a note: a rule for reading
     alone would refuse that, and "write-ask" does not.

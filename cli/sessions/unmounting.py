@@ -43,9 +43,8 @@ def take_away(directory: bytes, *, force: bool) -> None:
 
 
 def end_daemons_without_state(start: bytes) -> int:
-    """End the daemons of this user that serve the project at ``start`` or above it, and whose
-    session is no longer where it was: its disk was taken away.  Say so, and return how many there
-    were.
+    """End this user's daemons for the project at ``start`` or above it whose session is gone, as
+    its disk was taken away.  Say so, and return how many there were.
 
     Raises:
         DaemonError: one does not end.

@@ -88,7 +88,7 @@ def group_lines(asks: Iterable[AskInfo]) -> Iterator[str]:
 
 
 def answer_lines(decision: str, result: AnswerResult) -> Iterator[str]:
-    """Yield what has become of an answer: which asks it ended, and which go on.
+    """Yield the effect of an answer: the asks that it ended, and those still open.
 
     ``decision`` is ``allow`` or ``deny``.
     """

@@ -39,8 +39,8 @@ class Drifts:
         self._paths: list[RelPath] = []
         self._marked: frozenset[RelPath] = frozenset()
         self.unlisted: tuple[RelPath, ...] = ()
-        """Paths with drift at which nothing differs from base, or nothing that is listed by that
-        very path.
+        """Paths with drift that are in no list: nothing differs from base there, or it is listed by
+        another path.
         """
 
     def compare(self, *, progress: Progress | None) -> list[Change]:

@@ -15,7 +15,9 @@ from yolofs.text.characters import harmless
 
 
 def lines_of(items: Iterable[Item], path_display: PathDisplay, guard: PathGuard | None) -> Iterator[str]:
-    """Yield lines that say what was dropped and why; what ``guard`` hides is left out."""
+    """Yield lines about dropped changes and the user's notes; paths that ``guard`` hides are left
+    out.
+    """
     for item, things in _seen(items, path_display.root, guard):
         yield f"the user has dropped these changes ({local_time(item.time_ns)}):"
         for thing in things:

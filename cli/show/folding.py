@@ -1,5 +1,4 @@
-"""Lists of changes made short: what belongs together is one line, so that what a person has to see
-can be seen.
+"""Folds lists of changes: related ones share a line, so that a person sees what matters.
 
 A new or deleted directory is one line with a count, also where something else was or is in its
 place.  In the project, so are the insides of each ``.git`` and of each bare repository that base
@@ -59,8 +58,8 @@ class ChangeLine(msgspec.Struct, frozen=True):
 
     change: Change
     inside: list[Change]
-    """What lies in the directory that it adds or deletes, or that was or is at its path, and has
-    none.
+    """Changes inside the directory that this line adds or deletes, at its new or its old path; they
+    have no line of their own.
     """
 
     @property

@@ -1,5 +1,4 @@
-"""The commits that the changes in a ``.git`` have brought, loose ones and those in packs; and what
-is packed that was loose.
+"""New commits in a ``.git``, loose or in packs; and loose objects that were packed.
 
 The repository is not believed.  A commit counts only if its name is the hash of its content. git is
 not run, as its settings and hooks are the agent's.
@@ -107,8 +106,8 @@ class NewObjects:
         return self._asked <= _MOST_ASKED and is_name(name) and is_called(self._packed(name), name)
 
     def has_repacked(self, path: bytes) -> bool:
-        """Tell whether packs that came have everything that a removed pack had, with the same
-        content; ``path`` is that of any of its files.
+        """Tell whether new packs hold all objects of a removed pack, unchanged; ``path`` is any
+        file of that pack.
 
         True only of a pack of no more than 2,000 objects, all of them small.
         """

@@ -62,7 +62,7 @@ class GitDirectory:
         self._new = self._packed_refs(is_new=True)
 
     def tell(self) -> str:
-        """Return what happened; as little as "2 files" where that is all that can be told."""
+        """Return what happened; "2 files" if nothing more can be told."""
         with NewObjects(self._top, self._changes, self._store, self._read) as found:
             branches, objects = self._of_branches(found), self._of_objects(found)
         words = [*branches, *self._of_other_refs(), *self._of_head()]

@@ -190,7 +190,7 @@ def group_texts(groups: Iterable[Group], shortener: Shortening, path_display: Pa
 
 
 def _with_counts(changes: Iterable[Change], short: Folded | None) -> Iterator[tuple[Change, str]]:
-    """Yield what has a line of its own, and what follows there of what is folded into it."""
+    """Yield each change with a line of its own, and the count of the changes folded into it."""
     if short is None:
         for change in changes:
             yield change, ""

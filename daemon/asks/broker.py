@@ -203,8 +203,8 @@ class Broker:
             self.attention_changed()
 
     def attention_changed(self) -> None:
-        """Give each ask the deadline that is due with those who see it now, and tell of those that
-        have another one.
+        """Give each ask the deadline for its present watchers, and tell them of each that has
+        changed.
         """
         self._watchers.forget_attended()
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Those who hear of asks, and whom that leaves unattended; all on trio's thread."""
+"""The watchers of asks, and the runs without one; all on trio's thread."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Watcher(Protocol):
         """There is something else now that the user should know, or nothing any more."""
 
     def attends(self, run: int) -> bool:
-        """Tell whether there is somebody who sees what a run asks (0: what is in no run)."""
+        """Tell whether somebody sees the asks of a run; 0 stands for processes in no run."""
         ...
 
     def check(self) -> bool:

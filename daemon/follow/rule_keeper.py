@@ -43,8 +43,7 @@ class RuleKeeper:
         self.sources = files.sources()
         """What is in force."""
         self.warnings = self._warnings()
-        """What the user should know: files that are not in order, rules that are not in force
-        everywhere.
+        """Warnings for the user: files with mistakes, and rules that are not in force everywhere.
         """
 
     def reload(self) -> None:

@@ -26,9 +26,7 @@ class CommitHunksParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     hunks: tuple[str, ...]
     """Ids, perhaps with lines (``ID:1-3,5``)."""
     paths: tuple[str, ...] = ()
-    """Where they are; and the files that the host would run or trust, which go only if they are
-    named.
-    """
+    """Paths of the hunks; and the host code to take, which goes only by its name."""
     trusted: bool = False
     ours: bool = False
     """Whether what is staged replaces what has changed in base."""

@@ -22,7 +22,7 @@ _PAGE_BYTES = 500_000
 
 
 class SourcedRule(msgspec.Struct, frozen=True):
-    """A rule, its state, where it is written, and which source that is."""
+    """A rule with its state, the place where it is written, and the level of that."""
 
     key: str
     state: RuleState

@@ -42,9 +42,7 @@ class BeginRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     native: bool = False
     """Whether to tell what may be bound straight from base."""
     tmp: str = "view"
-    """What the run is to have as ``/tmp``: "private", "view", or "auto", which means what the
-    user's own file says.
-    """
+    """The run's ``/tmp``: "private", "view", or "auto", to follow the user's own file."""
     home: str = ""
     """The home directory of the command, which it sees in any case; "" for none."""
 

@@ -1,5 +1,5 @@
-"""A process of its own that looks through directories which are to be bound straight from base, for
-what must not be reached there.
+"""A process that searches directories before they are bound straight from base, for anything that a
+run must not reach.
 
 ``python -I -S native_survey.py STATE_FD HASTE`` reads the paths of directories, with NUL bytes
 between them, and writes a report for each: its path, and the paths of what was found in it, with a

@@ -1,5 +1,5 @@
-"""A commit has brought a ``.yolofs.toml`` that is not in order: all that takes something back goes
-on, and what goes by the settings refuses.
+"""A commit has brought a broken ``.yolofs.toml``: taking things back goes on, and all that depends
+on the settings refuses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A commit of what a program has open says so: it may take a half of what that writes."""
+"""A commit names the programs with an open file among its own: it may take half of their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``diff --run N`` shows what that run did, whatever the host has done to the same files since."""
+"""``diff --run N`` shows the changes of a run, also after the host has changed the same files."""
 
 from __future__ import annotations
 

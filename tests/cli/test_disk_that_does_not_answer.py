@@ -1,5 +1,5 @@
-"""Base on a disk in user space whose process has stopped, as a network filesystem whose server is
-gone: Ctrl-C ends each command, and says what it waited for.
+"""Base lies on a disk in user space whose process has stopped, like a network filesystem without
+its server: Ctrl-C ends each command, which names the path it waited for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""doctor: what it finds, what it says to do, and what it repairs."""
+"""The findings of doctor, its advice, and its repairs."""
 
 from __future__ import annotations
 

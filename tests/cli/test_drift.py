@@ -1,6 +1,4 @@
-"""Base changes under what is staged: what ``status`` shows, and what ``commit`` makes of it by its
-options.
-"""
+"""Base changes under staged files: ``status`` shows it, and ``commit`` follows its options."""
 
 from __future__ import annotations
 

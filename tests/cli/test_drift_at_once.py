@@ -1,5 +1,5 @@
-"""The host changes base at once after the view has replaced or removed what was there: the clock
-cannot tell that, what base had then does.
+"""The host changes base just after the view has replaced or removed the same: no clock tells that,
+but what base had does.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def puts_a_directory_there(project: Path) -> None:
 
 
 class Case(NamedTuple):
-    """What the view does, what the host does then, and where that is drift."""
+    """A change of the view, the host's change after it, and the path with drift."""
 
     work: Work
     edit: Edit

@@ -1,6 +1,4 @@
-"""What becomes of a file that a merge has left with marks, where the next commit takes one side of
-it.
-"""
+"""A merge has left marks in a file, and the next commit takes one side of it."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_a_base_file_that_a_commit_itself_deleted_is_no_drift(yolofs: Program) -
 HOST = {"nothing": False, "links": False, "chmods": True, "writes": True, "touches": True, "replaces": True}
 """What the host does, and whether that is drift."""
 AS_IT_WAS = "touches", "replaces"
-"""By the same content again; what was kept of the file tells that where another took its place."""
+"""With the same content again; the kept base tells that, even if the file is another one."""
 WAYS = ("removed", "renamed and removed", "made anew", "replaced", "exchanged and removed")
 
 

@@ -254,7 +254,7 @@ def test_the_script_takes_setgid_from_directories(yolofs: Program) -> None:
 
 @pytest.fixture
 def partly(yolofs: Program) -> Program:
-    """A project in which things are staged that a commit takes and that it leaves."""
+    """A project with staged changes, some taken by a commit and some not."""
     os.link(yolofs.project / "a.txt", yolofs.project / "second name")
     with yolofs.mounted() as view:
         (view / "dir/b.txt").write_text("changed\n")

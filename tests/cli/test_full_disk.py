@@ -1,6 +1,4 @@
-"""A disk that is full, or read-only, where the session lies: said in one line, with what to do, and
-nothing is lost.
-"""
+"""The session's disk is full, or read-only: one line says so and what to do; nothing is lost."""
 
 from __future__ import annotations
 

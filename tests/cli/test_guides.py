@@ -68,8 +68,8 @@ class House:
         return os.fsencode(self.cwd / name)[1:]
 
     def check(self, block: tuple[str, str], **answers: str) -> None:
-        """Type the commands of a block, and compare what is shown; ``answers`` are typed where a
-        command of that name asks.
+        """Type the commands of a block, and compare their output; ``answers`` has an answer for
+        each command that asks.
         """
         page, first = block
         quoted = blocks(GUIDE / page)[first].splitlines()

@@ -1,4 +1,4 @@
-"""The command that takes what has to be named takes just what was asked for."""
+"""The hint's command takes the file that must be named, in the version asked for, and no other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNNAMED = 16
 
 @pytest.mark.parametrize("is_more", [False, True], ids=["alone", "beside others"])
 def test_the_hint_for_a_held_file_names_no_later_version_of_it(yolofs: Program, *, is_more: bool) -> None:
-    """Where that version is gone with the commit, the hint says that it is another one."""
+    """If that version goes with the commit, the hint says that it is another one."""
     with yolofs.mounted() as view:
         (view / ".envrc").write_text("what was read\n")
         if is_more:
@@ -45,7 +45,7 @@ def test_the_hint_for_a_held_file_keeps_the_options_about_base(yolofs: Program, 
 
 
 def test_deletions_in_a_held_directory_get_no_hint_of_their_own(yolofs: Program) -> None:
-    """It goes with what takes the place of that directory, which has to be named."""
+    """They go with the new directory in its place, and that one has to be named."""
     for name in (".husky/one.sample", ".husky/two.sample", "elsewhere/pre-commit", "elsewhere/file"):
         (yolofs.project / name).parent.mkdir(parents=True, exist_ok=True)
         (yolofs.project / name).write_text(f"{name}\n")

@@ -44,7 +44,7 @@ def moved(project: Path, name: str, *, is_edited: bool) -> None:
 
 
 def told(yolofs: Program) -> str:
-    """Return what is told before a commit, which is the same whichever way it is asked for."""
+    """Return the warnings before a commit; a dry run, the question and the commit give the same."""
     found = [
         [line.partition("warning: ")[2] for line in text.splitlines() if "moves to another disk" in line]
         for text in (yolofs("commit", "--dry-run").err, _at_the_question(yolofs), yolofs("commit", "--yes").err)

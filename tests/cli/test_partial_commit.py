@@ -1,5 +1,5 @@
-"""``yolofs commit`` of a part: what it takes, what it leaves staged, and what programs at work in
-the view notice.
+"""``yolofs commit`` of a part: the changes that it takes, those left staged, and the programs at
+work in the view.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A time alone of a file with hard links: it holds up nothing that is done to the names that a
-commit takes, and the names that it leaves alone keep their time in base.
+"""A change of time alone of a file with hard links: it holds up no other change of the names that
+go, and the names that stay keep their time in base.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The clock of the machine is set back between a run and the commit of its work, as it is where it
-was wrong at the start: what the run has made was born after that commit then.
+"""The machine's clock was wrong and is set back between a run and the commit: the run's files seem
+born after that commit.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The host puts a file into a directory that an undo has just made: that file is the host's,
-whatever comes after.
+"""The host puts a file into a directory that an undo has just made: it stays the host's, whatever
+follows.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A commit is undone in parts, beside others: what is left of it is undone later, or is told with
-what has to be undone first, and in the end base is what it was.
+"""A commit is undone in parts, beside others: the rest is undone later, or an undo names the
+commits to undo first, and in the end base is as before.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def checkout(fresh: Path) -> Path:
 
 
 def compile_core(checkout: Path, **env: str) -> str:
-    """Compile the core of a checkout where that can be done; return what was said."""
+    """Compile the core of a checkout, if it can be; return the output."""
     usual = {name: value for name, value in os.environ.items() if name not in ("YOLOFS_COMPILE", "CC")}
     command = [str(checkout / "scripts/compile-core.sh")]
     done = subprocess.run(command, env=usual | env, check=False, capture_output=True, text=True)

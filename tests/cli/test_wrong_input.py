@@ -1,6 +1,4 @@
-"""Wrong input: one line that says what is wrong, one that says what to do, and the documented exit
-code.
-"""
+"""Wrong input: a line with the mistake, a line with the remedy, and the documented exit code."""
 
 from __future__ import annotations
 

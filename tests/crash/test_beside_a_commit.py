@@ -1,5 +1,5 @@
-"""Other commands beside a commit that goes on, or that somebody has stopped: they say what is at
-work, call nothing interrupted, and end when they are told to.
+"""Other commands beside a commit that goes on or is stopped: they name it, call nothing
+interrupted, and end when told to.
 """
 
 from __future__ import annotations

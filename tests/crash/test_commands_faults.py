@@ -1,5 +1,5 @@
-"""Calls of commands that change base or end generations fail one at a time, as on a full, failing
-or read-only disk: those that change it, and those that read it.
+"""Commands that change base or end generations meet one failing call, which changes the disk or
+reads, as on a full, failing or read-only disk.
 
 Base is what it was or what it is to be, what is said is a sentence with the reason and the way on,
 and the next command ends well.
@@ -38,8 +38,8 @@ SCENES = test_commands_killed.ALL | {
     "gc --generations": test_gc_killed.SCENES["generations"],
 }
 DRAWN = points([(name, reads) for reads in (False, True) for name in SCENES], "commands fail", some=6)
-"""Which commands fail in this run, at calls that change the disk or at calls that read; by night
-all at both.
+"""The commands to fail in this run, at calls that change the disk or that read; by night all of
+both.
 """
 
 

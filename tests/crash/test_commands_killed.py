@@ -48,7 +48,7 @@ class Scene(NamedTuple):
     """These contents are somewhere at any time."""
     code: int = 0
     of: Scene | None = None
-    """Which command was interrupted, if this is about what becomes of it: ``prepare`` does that."""
+    """The interrupted command, if this scene follows one: ``prepare`` interrupts it."""
 
 
 class Driver(CoreDriver):

@@ -1,6 +1,4 @@
-"""Directories that are opened up for a commit's work, by an ordinary user, and what becomes of them
-whatever fails.
-"""
+"""An ordinary user's directories, opened up for a commit's work, are closed whatever fails."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ def without_times(nodes: dict[bytes, Node]) -> dict[bytes, Node]:
 
 
 def make_undo(place: Path, *, is_root: bool) -> tuple[Undo, bytes, bytes, dict[bytes, Node]]:
-    """Return the undo of that commit, which was done by the same user, where to do it, base, and
-    what that was before the commit.
+    """Return the undo of the same user's commit, the directory to do it in, base, and base from
+    before the commit.
     """
     scribe, plan, _ = make(place, is_root=is_root)
     root, commits = scribe.base.root, Commits(scribe, os.fsencode(place / "commits"))

@@ -1,6 +1,5 @@
-"""An ordinary user's commit where files belong to a group that the user is not in, or to another
-user: base becomes what a plain directory would be, also if the commit is killed at any line of its
-code.
+"""An ordinary user's commit of files of other groups or users: base becomes as a plain directory
+would, also after a kill at any line.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The disk of base fails in the middle of a commit, and what was not durable is gone: the session,
-which lies on another disk, must not say more than that disk has.
+"""The disk of base fails in the middle of a commit, and loses all that was not durable: the
+session, on another disk, must not claim more.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A disk that does not give what is asked for is never taken for one on which nothing is: each read
-that is followed by something that could not be taken back fails once.
+"""A disk that fails to read is never taken for an empty one: each read before an irrevocable step
+fails once.
 """
 
 from __future__ import annotations

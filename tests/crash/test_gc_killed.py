@@ -119,7 +119,7 @@ def check(scene: Scene, share: int, place: Path) -> None:
 
 
 def check_kept(project: bytes, where: str) -> None:
-    """See that what is kept is, commits and what a generation had shown."""
+    """Check that the kept commits and an earlier generation are still there."""
     assert listed(project) == [3, 4], where
     for one in run(project, "commits", "--json").json["commits"]:
         assert one["kept_bytes"] >= 20_000, where

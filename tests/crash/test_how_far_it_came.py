@@ -1,5 +1,5 @@
-"""What is said of a commit that was killed between a step and its line in the log, and of one whose
-steps are all done.
+"""The report on a commit killed between a step and its line in the log, and on one with all steps
+done.
 """
 
 from __future__ import annotations

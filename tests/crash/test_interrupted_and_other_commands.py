@@ -45,9 +45,7 @@ def with_commits(project: Path) -> dict[bytes, tuple[object, ...]]:
 
 
 def needed(program: Program, number: int) -> dict[str, tuple[int, ...]]:
-    """Return all that there is of a commit, and of what is staged, but for what the commands note
-    beside.
-    """
+    """Return the files of a commit and of the staging, without the notes of commands."""
     tops = (program.session / f"commits/{number}", program.session / "files")
     paths = [*(path for top in tops for path in top.rglob("*")), program.session / "journal"]
     return {str(path): (path.lstat().st_ino, path.lstat().st_mode, path.lstat().st_size) for path in paths}

@@ -1,5 +1,5 @@
-"""A commit that is killed anywhere is finished if the user says so, or by the mount that lent it
-the session: base is what the view was.
+"""A commit killed anywhere is finished at the user's word, or by the mount that lent it the
+session: base is then the view.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A directory that a commit keeps comes back name by name, as one of them is to be a hard link of a
-file that stayed, and the undo is killed at each call: what is kept has its times and modes again.
+"""A kept directory comes back name by name, as one name is to be a hard link of a file that stayed;
+the undo is killed at each call, and the rest that is kept has its times and modes again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The power fails when the steps of a commit have reached the disk, and their log has not: what
-finishes the commit tells by what is where that they are done, and an undo takes all of them back.
+"""The power fails after a commit's steps have reached the disk, but not their log: the commit is
+finished by the files at their places, and an undo takes all of it back.
 """
 
 from __future__ import annotations

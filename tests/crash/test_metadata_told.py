@@ -1,5 +1,5 @@
-"""Times, modes, owners and extended attributes that could not be set are told, also where a commit
-was killed after that, or is taken back.
+"""A command names times, modes, owners and extended attributes that it could not set, also after a
+kill, and after taking a commit back.
 """
 
 from __future__ import annotations

@@ -177,8 +177,8 @@ def test_an_undo_knows_the_files_after_the_number_has_changed(disk: tuple[Path, 
 
 @contextmanager
 def mounted_as(image: Path, place: Path, device: int) -> Iterator[None]:
-    """Mount a disk so that it has the number that another disk had just now; the test is skipped
-    where somebody else has taken that.
+    """Mount a disk under the device number of another one just unmounted; skip the test if somebody
+    else has taken it.
     """
     loop = f"/dev/loop{os.minor(device)}"
     if subprocess.run(["losetup", loop, image], check=False, capture_output=True).returncode:

@@ -1,6 +1,5 @@
-"""What a commit keeps is being parted from the files that it was a name of, and the process is
-killed at each call from then on until the commit is done: when it is finished, nothing is taken for
-the host's that the commit has done.
+"""A commit parts kept files from their former other names, and is killed at each call from then on:
+once it is finished, none of its own work is taken for the host's.
 """
 
 from __future__ import annotations
@@ -85,8 +84,8 @@ def undo_all(project: bytes) -> None:
 
 
 def is_killed(project: bytes, does: Callable[[bytes], None], call: int) -> bool:
-    """Do something in a process that is killed at a call, from 0, that it makes after the parting
-    has begun; return whether it came to that.
+    """Do something in a process that is killed at a call after the parting, counted from 0; return
+    whether there was such a call.
     """
     pid = os.fork()
     if not pid:

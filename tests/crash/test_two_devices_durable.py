@@ -1,5 +1,5 @@
-"""A commit whose files lie on two devices: whatever moves from one to the other is copied, and
-deleted when that is durable.
+"""A commit over two devices: files that move between them are copied, and deleted once the copy is
+durable.
 """
 
 from __future__ import annotations

@@ -116,8 +116,8 @@ def recorded(project: Path, act: Act) -> Recorded:
 
 
 def comparable(tree: Tree) -> Tree:
-    """Leave out the time of the directory in which a hidden folder may just have been made, and
-    which names of a file that moved were links.
+    """Leave out the time of a directory with a hidden folder, and the hard links of files that
+    moved.
     """
     return {path: what for path, what in without_links(tree).items() if path not in (b"", b"far")}
 

@@ -1,5 +1,5 @@
-"""A disk fails to write data, says so once, and is well again: the kernel calls what it has kept of
-that data clean, so the next sync says that all is well, though the disk never got it.
+"""A disk fails to write data, says so once, and is well again: the kernel calls the lost data
+clean, and the next sync reports success.
 
 What a commit puts into base then is on the disk all the same.
 """

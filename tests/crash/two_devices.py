@@ -100,7 +100,9 @@ def work(view: CoreDriver) -> None:
 
 @pytest.fixture
 def prepare(project: Path) -> Prepare:
-    """Return what makes the project anew with that work staged, and returns what the view shows."""
+    """Return a function that makes the project anew with that work staged, and returns the view's
+    tree.
+    """
 
     def prepared() -> dict[bytes, tuple[Any, ...]]:
         populate(project)

@@ -1,5 +1,5 @@
-"""A state machine that compares what files hold with a model, through a mount that a real daemon
-serves.
+"""A state machine that compares the content of files with a model, through the mount of a real
+daemon.
 
 Descriptors of all kinds stay open over writes, renames, what the host does in base, snapshots,
 travels, aborts and commits.  What the documents promise is looked for as they promise it: at the
@@ -464,7 +464,7 @@ class ContentMachine(RuleBasedStateMachine):
     # ---- comparing
 
     def _look(self, *, is_held_first: bool = False) -> None:
-        """Compare all that can be seen; what is open before what is opened anew, or after it."""
+        """Compare everything visible, with the open files before or after newly opened ones."""
         late, self._late = self._late, set()
         looks = [self._look_at_names, self._look_at_handles]
         for look in reversed(looks) if is_held_first else looks:
@@ -566,9 +566,7 @@ class ContentMachine(RuleBasedStateMachine):
         )
 
     def _wait_for_name(self, name: str) -> None:
-        """See that the kernel knows what a name leads to: what looks at nothing that it opens goes
-        by that.
-        """
+        """Have the kernel look up a name: checks that open nothing rely on its knowledge."""
         with contextlib.suppress(FileNotFoundError):
             os.close(os.open(self._in_view(name), os.O_RDONLY))
 

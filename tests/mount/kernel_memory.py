@@ -1,4 +1,4 @@
-"""Having the kernel forget what it knows of all files, which no test may do to one that counts its
+"""Makes the kernel forget all files; no test may do that to another one that counts the kernel's
 questions.
 """
 

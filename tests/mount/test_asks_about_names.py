@@ -85,7 +85,7 @@ def test_a_change_by_the_host_shows_while_somebody_waits_to_make_a_name(yolofs: 
 
 
 def test_a_directory_that_the_host_has_just_made_keeps_its_path_while_somebody_waits(yolofs: Program) -> None:
-    """Whoever works in it is told by ``getcwd`` where that is, as by the link of a descriptor."""
+    """A process in it learns the path from ``getcwd``, and from the link of a descriptor."""
     toml = yolofs.project / ".yolofs.toml"
     toml.write_text(toml.read_text() + "[mount]\nbase_timeout = 3600\n")
     with yolofs.mounted() as view:

@@ -1,4 +1,4 @@
-"""What files hold is what a model says, whoever changes them, and however they are open."""
+"""Files hold what the model says, whoever changes them, and however they are open."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ MAKERS: dict[str, Callable[[Path], object]] = {
 
 
 ALL = 0xFFF
-"""What statx(2) tells, the birth too: whoever asks for the birth alone gets what the kernel knew.
-"""
+"""All fields of statx(2): with the birth alone, the answer would be the kernel's own."""
 
 
 def birth_ns(path: Path | int) -> int:

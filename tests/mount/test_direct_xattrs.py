@@ -1,5 +1,5 @@
-"""Extended attributes of all namespaces with the transport of our own, compared with a plain
-directory; as whoever runs the tests, and where that is root as another user, too.
+"""Extended attributes of all namespaces on our own transport, beside a plain directory; as the
+present user, and for root as another one, too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What becomes hidden is gone for programs that knew it, at once; and what is not, stays as it
-is.
-"""
+"""A hidden path is gone at once, also for programs that knew it; all others stay as they are."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ LOSSES: dict[str, Callable[[MountedView, str, str], object]] = {
     "left-by-travel": lambda view, *_: view.travel(1),
     "removed-by-the-host": lambda view, lost, _: os.unlink(os.path.join(os.fsdecode(view.base), lost)),
 }
-"""Ways in which a file loses a name, given that one and another that it keeps."""
+"""Ways for a file to lose a name; they take that name and another one, which stays."""
 
 
 def see_and_lose(view: MountedView, lost: str, kept: str, loss: str) -> int:

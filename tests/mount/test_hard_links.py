@@ -348,8 +348,8 @@ def test_two_names_may_move_and_so_may_the_directory_of_the_third(links: Links, 
 
 
 def test_an_abort_shows_what_base_has_at_names_that_were_renamed_over(links: Links) -> None:
-    """Also to the kernel, which knows the file that was put there by that name, and the other one
-    did before.
+    """Also to the kernel, to which the name has shown two files by then: its own, and the one put
+    there.
     """
     (links.base / "other").write_bytes(b"other")
     (links.base / "d/other").hardlink_to(links.base / "other")

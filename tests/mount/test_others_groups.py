@@ -31,8 +31,8 @@ _pairs = iter(range(PAIRS))
 
 @pytest.fixture
 def pair() -> Path:
-    """Return where two equal directories lie, ``base`` and ``plain``, that no other test has: as
-    ``chown -R $USER:GROUP; chmod g+s`` leaves them, with a group that the user is not in.
+    """Return a place with two equal directories of a group without the user, ``base`` and
+    ``plain``, as left by ``chown -R $USER:GROUP; chmod g+s``; no other test has it.
     """
     if SHARED_VARIABLE not in os.environ:
         pytest.skip("only root can make files of another group; as root, test-elsewhere does")
@@ -85,7 +85,7 @@ def append(path: Path) -> None:
 
 
 def work(root: Path) -> list[Any]:
-    """Do what a program may do, and try what it may not; return what came of it."""
+    """Do all that a program may do, and try the rest; return the outcomes."""
     found = [
         outcome(append, root / "file"),
         outcome(append, root / "shared/page"),

@@ -153,8 +153,8 @@ def test_a_directory_that_the_host_makes_a_file_shows_as_one(base: Path, mounted
 
 
 def make_with_number(base: Path, number: int) -> Path:
-    """Make a base file that has an inode number of a deleted one; skip where the filesystem does
-    not do that.
+    """Make a base file with the inode number of a deleted one; skip if the filesystem never gives a
+    number again.
     """
     tried = []
     try:

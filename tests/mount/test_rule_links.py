@@ -1,5 +1,5 @@
-"""Rules whose paths lead through symbolic links, before a real daemon: what they guard, and what
-they leave alone.
+"""Rules whose paths lead through symbolic links guard these, and nothing else, before a real
+daemon.
 """
 
 from __future__ import annotations

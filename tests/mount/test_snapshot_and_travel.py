@@ -1,4 +1,4 @@
-"""What snapshots keep, what travel shows, and what programs that are running see of it."""
+"""Snapshots keep states, travel shows them, and running programs notice as little as possible."""
 
 from __future__ import annotations
 

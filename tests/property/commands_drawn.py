@@ -156,7 +156,7 @@ sure_undos = st.builds(Undoing, st.none(), st.just(()) | st.lists(paths, max_siz
 plain_round = st.tuples(st.lists(acts, min_size=1, max_size=8), st.just([]), edits | st.just([]), sure_commits)
 undoing_round = st.tuples(st.lists(acts, max_size=3), st.just([]), st.just([]), sure_undos)
 rounds_before = st.lists(plain_round | undoing_round, max_size=1) | st.lists(plain_round | undoing_round, max_size=3)
-"""What comes before a command that is interrupted: what it undoes may itself be an undo."""
+"""The rounds before an interrupted command: it may undo an undo."""
 interrupted_round = st.tuples(
     st.lists(acts, min_size=1, max_size=8),
     edits | st.just([]),

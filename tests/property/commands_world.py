@@ -1,5 +1,5 @@
-"""A project on which commits and undos are done as the commands do them, with sessions that are
-opened and closed, but without a mount; and what has to hold before and after each.
+"""A project with commits and undos as the commands do them, on sessions that are opened and closed,
+without a mount; and checks for before and after each.
 """
 
 from __future__ import annotations

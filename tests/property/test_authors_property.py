@@ -1,4 +1,4 @@
-"""What is noted of all runs that made an entry is what following each record tells."""
+"""The runs noted for an entry are those found by following each record."""
 
 from __future__ import annotations
 

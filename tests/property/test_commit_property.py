@@ -1,6 +1,4 @@
-"""After a commit base is what the view was, whatever was done to the view; what it replaced can be
-had back.
-"""
+"""After a commit base is as the view was, and all that it replaced can be had back."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The host changes base at once after anything that the view does: a commit that nobody forces runs
-over nothing of it, and where nobody has changed anything it finds no conflict.
+"""The host changes base just after a change of the view: an unforced commit overwrites none of
+that, and without such a change it finds no conflict.
 """
 
 from __future__ import annotations

@@ -34,9 +34,7 @@ from yolofs.session.undo import choose_commit, undo
 
 
 def do_interrupted(world: World, command: Committing | Undoing, over: Interruption) -> None:
-    """Do a command over which something comes, then what is to be done about that; undo and redo
-    what is done then.
-    """
+    """Do a command that is interrupted, then settle that; undo the outcome, and redo it."""
     note(f"{command} {over}")
     one, last, staged = Round(world), last_commit(world), world.staged()
     in_child(world, command, over)

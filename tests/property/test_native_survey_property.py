@@ -1,5 +1,5 @@
-"""A survey by what is known of an earlier one finds what one finds that knows nothing, whatever
-happened to base between the two.
+"""A survey finds the same with an earlier one at hand as without, whatever happened to base between
+the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Any selection of hunks of any work: what is accepted in base and what is left staged are what was
+"""Any selection of hunks of any work: base and the rest of the staging add up to all that was
 staged.
 
 And dropping everything gives base.  A session does it, on real files, by the view's own operations.

@@ -1,6 +1,4 @@
-"""A commit that is undone: base is what it was, to the bit, and the view is what it is, whatever
-was staged since.
-"""
+"""A commit is undone: base is as before, to the bit, and the view stays the same."""
 
 from __future__ import annotations
 

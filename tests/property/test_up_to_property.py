@@ -1,6 +1,4 @@
-"""A commit of an earlier state of the view: base is what that showed, and the view is what it is,
-without conflicts.
-"""
+"""A commit of an earlier state: base becomes that state, and the view stays, without conflicts."""
 
 from __future__ import annotations
 

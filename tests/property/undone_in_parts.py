@@ -165,7 +165,7 @@ class _Undoing:
         self._check_nothing_staged()
 
     def _shown(self) -> dict[bytes, tuple[Any, ...]]:
-        """Return what the view shows; not which names are one file where they are on two disks."""
+        """Return the view's tree, over two disks without its hard links."""
         found = self._world.view()
         if not self._is_far:
             return found
@@ -245,8 +245,8 @@ class _Undoing:
             assert not compare(Tree(), session.state(), session.base, session.store)
 
     def _check_others_untouched(self, before: dict[bytes, Node], paths: tuple[bytes, ...]) -> None:
-        """Check that nothing has changed that is neither chosen nor, by one of its names at any
-        moment, a file that is.
+        """Check that only chosen files have changed, and files that shared a name with one at any
+        moment.
         """
         now = self._world.base()
         changed = {path for path in {*before, *now} if before.get(path) != now.get(path)}

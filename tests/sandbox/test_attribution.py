@@ -1,4 +1,4 @@
-"""Who did it: records carry the run whose process made them, whatever else goes on."""
+"""Each record carries the run of the process that made it, whatever else goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox where there can be none, and that whoever tries it leaves nothing on the machine.
+"""The sandbox on a machine that allows none: whoever tries it leaves nothing behind.
 
 That it is the same for an ordinary user, and for root in a container, tests/support/elsewhere.py
 shows.

@@ -1,4 +1,4 @@
-"""What git makes of files that yolofs puts into a project, and of files that rules hide there."""
+"""git's view of the files that yolofs puts into a project, and of hidden files there."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What was seen in directories that runs get straight from base is kept from one mount to the next,
-and gone by only where it still holds.
+"""The survey of native binds is kept from one mount to the next, and used only for directories that
+have not changed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def static(made: list[Path]) -> Path:
 
 @pytest.fixture(params=ways(*STARTS))
 def yolofs(tmp_path: Path, static: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """Return a session of which all that was seen in that directory is kept.
+    """Return a session with a kept survey of all of that directory.
 
     A daemon that is started, and not forked, has its first survey begun before it has read any
     rule: by night each test has both, else one of them.

@@ -1,4 +1,4 @@
-"""Directories that runs get straight from base: which, and that no other one is among them."""
+"""Directories that runs get straight from base: these, and no others."""
 
 from __future__ import annotations
 
@@ -225,8 +225,8 @@ def test_a_setting_switches_native_binds_off(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def ruled(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator[Place]:
-    """Return a session whose directory is bound, to whose file a test may add rules that it takes
-    away.
+    """Return a session with a native bind; a test may add rules to its file and take them away
+    again.
     """
     with session(tmp_path_factory.mktemp("ruled")) as place:
         place.program.wait_for_watcher()

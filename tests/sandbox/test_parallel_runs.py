@@ -1,5 +1,5 @@
-"""Several runs at once: each summary is about what that run did, and says apart what others did
-meanwhile.
+"""Several runs at once: each summary lists its own run's changes first, and separately those of
+others.
 """
 
 from __future__ import annotations

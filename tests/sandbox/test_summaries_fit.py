@@ -1,4 +1,4 @@
-"""What a working agent leaves behind, told so short that a person sees what matters."""
+"""The summary of a working agent's changes is short, so that a person sees what matters."""
 
 from __future__ import annotations
 

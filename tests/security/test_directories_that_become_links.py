@@ -172,9 +172,7 @@ def test_metadata_of_a_link_is_copied_up_through_no_other(driver: CoreDriver, mo
 def test_metadata_of_a_file_is_copied_up_through_no_link(
     driver: CoreDriver, is_before: bool, is_held: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The descriptor that tells which file is there tells its metadata, too, whatever comes to its
-    place.
-    """
+    """The descriptor of the file tells its metadata, too, whatever takes its place."""
     held = driver.overlay.held
     if is_held:
         held.hold_for(3600 * 10**9, lambda _, __: None)

@@ -83,7 +83,7 @@ def similar(name: str) -> Iterator[str]:
 
 
 BY_CONTENT = {row.pattern for row in GIT_ROWS if row.pattern.rpartition("/")[2] != "**"}
-"""What git's own files are is told by what is in them, which a mode changes nothing of."""
+"""git's own files are known by their content, so a change of mode makes no difference."""
 SAMPLES = [sample_of(number, pattern) for number, pattern in enumerate(PATTERNS)]
 
 
@@ -190,8 +190,8 @@ WAYS: dict[str, tuple[Callable[[CoreDriver, bytes], None], bytes | None]] = {
     "renamed": (rename, None),
     "executable": (allow_execution, EVIL),
 }
-"""By each way in which a file may come: what is done, and what the file holds in base before, None
-if there is none.
+"""Ways for a file to come about: the operation, and the file's content in base before, None without
+one.
 """
 FOUND = tuple[bytes, int] | None
 

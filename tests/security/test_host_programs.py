@@ -1,6 +1,4 @@
-"""Programs that yolofs itself starts on the host are never those that an agent has staged, wherever
-PATH leads.
-"""
+"""Programs that yolofs starts on the host are never an agent's staged ones, wherever PATH leads."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def test_no_link_is_followed_by_what_goes_on_or_back(
 def test_what_somebody_moves_to_the_name_of_a_leftover_is_not_deleted(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who owns a directory may move another user's in it, but not remove what is in that."""
+    """A directory's owner may move another user's directory in it, but not remove its content."""
     base, _ = worlds(place, 1)
     (base / "precious").mkdir()
     (base / "precious/file").write_bytes(b"another user's")

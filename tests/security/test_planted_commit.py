@@ -1,5 +1,5 @@
-"""A plan of a commit is carried out only by whom, where and as it was written, whatever lies in a
-session.
+"""A plan is carried out only by the user who wrote it, in its session, and unchanged, whatever lies
+in a session.
 """
 
 from __future__ import annotations
@@ -160,9 +160,7 @@ def test_an_end_that_was_changed_does_not_put_the_journal_away(tmp_path: Path, t
 
 
 def check_refused(project: Path, *reasons: str, base: Path | None = None) -> None:
-    """Check that no command finishes the commit of a project, that base stays, and that the reason
-    is said.
-    """
+    """Check that no command finishes a project's commit; each leaves base alone, and says why."""
     base = base or project
     before = tree_of(base)
     for words in (["run", "--", "true"], ["mount"], ["commit", "--yes"], ["commit", "--continue"], ["abort", "--yes"]):
@@ -296,7 +294,7 @@ def test_a_machine_that_was_set_up_anew_does_not_finish_it(tmp_path: Path) -> No
 
 
 def test_another_directory_in_the_place_of_base_is_left_alone(tmp_path: Path) -> None:
-    """It has no session, as that is of the directory that was there; put back, that one goes on."""
+    """It has no session: that belongs to the old directory, and goes on once this is back."""
     project = tmp_path / "project"
     prepare(project)
     interrupt_commit(project, STEP)

@@ -33,8 +33,8 @@ def tmp_of_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path, yolofs: Program, state: Path) -> Path:
-    """A directory in which lies, in many ways, what belongs to sessions, and what is only called
-    so.
+    """A directory with parts of sessions in many forms, and with files of the same names that are
+    none.
     """
     tree = yolofs.project / "tree"
     for name in ("alice/.local/state/yolofs", "anywhere/kept", "sticky/.yolofs-1000"):

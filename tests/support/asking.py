@@ -80,7 +80,7 @@ def wait_for_asks(client: Client, count: int) -> list[AskInfo]:
 
 
 def wait_for_described_ask(client: Client) -> AskInfo:
-    """Wait for one ask of which it is known who asks: that is read a moment later."""
+    """Wait for one ask with a known process: its command is read a moment later."""
     wait_until(lambda: [bool(ask.process.command) for ask in client.asks()] == [True], "an ask with a command")
     (ask,) = client.asks()
     return ask

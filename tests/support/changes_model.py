@@ -1,6 +1,4 @@
-"""What changes mean, in the plainest way: done to all that the old state shows, they give all that
-the new one does.
-"""
+"""The plainest meaning of changes: applied to the old state, they give the new one."""
 
 from __future__ import annotations
 

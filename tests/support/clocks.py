@@ -1,4 +1,4 @@
-"""The wait after which what a test does next is later, by every clock that is compared."""
+"""Waits until the next change is later by every clock that is compared."""
 
 from __future__ import annotations
 

@@ -65,9 +65,7 @@ def have_linked(patch: pytest.MonkeyPatch) -> None:
 
 
 class CommitScribe(Scribe):
-    """A scribe that can also do what only matters to a commit, and knows what base has to
-    become.
-    """
+    """A scribe with operations that matter to a commit only; it knows the expected base."""
 
     def link_metadata(self, path: bytes, new: bytes) -> None:
         """Give a file a second name as the view does it: a regular file's data stays in base."""

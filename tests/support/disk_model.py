@@ -70,7 +70,7 @@ class Named(NamedTuple):
     made: Thing | None = None
     """What there was not before."""
     ctimes: tuple[tuple[Thing, int], ...] = ()
-    """Those that the directories, and what is named, have by that."""
+    """The resulting ctimes of the directories, and of the things named."""
 
 
 class Written(NamedTuple):
@@ -247,7 +247,7 @@ def _walk(tops: list[Thing]) -> Iterator[Thing]:
 
 
 def device_of(operation: Operation) -> int:
-    """Return the device that an operation is on; a sync that is for all is on none, which is 0."""
+    """Return the device of an operation; 0 for a sync of all devices."""
     match operation:
         case Named(names):
             return names[0][0].device
@@ -382,8 +382,8 @@ class Recorded(NamedTuple):
 
 
 def put(image: Image, top: Thing, path: bytes, known: dict[tuple[int, int], Recorded]) -> None:
-    """Make an existing and empty directory what an image has of ``top``; note what stands for what
-    was recorded.
+    """Fill an empty directory with an image's content of ``top``; note the stand-in for each
+    recorded thing.
 
     A directory on another device than the one that it lies in is there already: a disk is mounted
     there.  ``known``: what was recorded, by the device and inode number of what stands for it.

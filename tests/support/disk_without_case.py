@@ -1,5 +1,5 @@
-"""A disk in user space that takes names for one that differ in nothing but case, and keeps the
-spelling in which a name was made, as FAT, exFAT, NTFS and those of other systems do.
+"""A disk in user space that ignores case in names but keeps the spelling, like FAT, exFAT, NTFS and
+those of other systems.
 
 Run as ``python -m tests.support.disk_without_case SOURCE MOUNTPOINT``.
 """

@@ -1,5 +1,5 @@
-"""What somebody on the host may do at the path whose kind a commit changes (:mod:`tests.support.
-kinds_matrix`), and to what lies around it.
+"""Edits by the host at a path whose kind a commit changes (:mod:`tests.support.kinds_matrix`), and
+around it.
 """
 
 from __future__ import annotations

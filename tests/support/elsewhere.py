@@ -98,8 +98,8 @@ RUNNERS = {
 
 
 def run_tests(place: str, options: Sequence[str]) -> str:
-    """Run what is chosen for a place there, print what pytest says, and return what is wrong with
-    it, if anything.
+    """Run the tests chosen for a place, print pytest's output, and return the failure, if there is
+    one.
     """
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--place={place}", *options]
     with tempfile.TemporaryDirectory(prefix="yolofs-e.") as own:  # in pytest's own directories others clean up

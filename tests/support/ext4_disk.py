@@ -20,8 +20,8 @@ _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin
 
 @contextlib.contextmanager
 def ext4_disk(directory: Path) -> Iterator[Path]:
-    """Give the root of an empty disk, to which every user has a way, and whose image lies in
-    ``directory``; skip the test where there can be none.  Needs root.
+    """Give the root of an empty disk, open to all users, with its image in ``directory``; skip the
+    test if there can be none.  Needs root.
     """
     program = shutil.which("mkfs.ext4", path=_PATH)
     if program is None:

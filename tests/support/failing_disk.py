@@ -60,8 +60,8 @@ class FailingDisk:
 
 @contextlib.contextmanager
 def failing_disk(kind: str, directory: Path) -> Iterator[FailingDisk]:
-    """Give an empty disk with a filesystem of that kind, all of which lies in a directory; skip the
-    test where there can be none.
+    """Give an empty disk with a filesystem of that kind, with all its files in ``directory``; skip
+    the test if there can be none.
     """
     program = shutil.which(f"mkfs.{kind}", path=_PATH)
     if program is None or os.geteuid() != 0:

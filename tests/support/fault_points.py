@@ -1,6 +1,4 @@
-"""At which of the places where something can be killed or fail a run does that: by night at all,
-else at some.
-"""
+"""Chooses the places at which a run kills or fails something: by night all, else some."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ T = TypeVar("T")
 
 
 def points(found: Sequence[T], *what: object, some: int, share: int = 0, shares: int = 1) -> list[T]:
-    """Return what falls to one share of what was found, in order: by night all, else ``some``,
-    drawn for ``what``.
+    """Return one share of all points, in order: by night all of it, else ``some``, drawn for
+    ``what``.
 
     They are drawn all over its length, and others in each run (:mod:`tests.support.seed`).
     """
@@ -44,8 +42,8 @@ DRAWN = "drawn"
 
 
 def ways(*found: str) -> list[str]:
-    """Return the parameters of a fixture that prepares a test in several ways: by night all, else
-    one that stands for the way that :func:`way_of` draws.
+    """Return the parameters of a fixture with several ways to prepare a test: by night all, else a
+    stand-in for the way that :func:`way_of` draws.
     """
     return list(found) if is_nightly() else [DRAWN]
 

@@ -1,6 +1,5 @@
-"""The process from which commands are forked (:mod:`tests.support.forked`), started as a script,
-and what becomes of its forks: a command, a daemon that it starts, the daemon's watcher, and
-commands that the daemon runs for its clients.
+"""The process from which commands are forked (:mod:`tests.support.forked`), started as a script;
+its forks become commands, daemons and their watchers, and commands that a daemon runs for clients.
 """
 
 from __future__ import annotations

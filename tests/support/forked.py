@@ -115,8 +115,8 @@ class Server:
     def start_daemon(
         self, command: Sequence[str], *, cwd: str, env: Mapping[str, str], log: int, ready: int
     ) -> Started | None:
-        """Start a daemon with such a command, which writes to a log and tells somewhere that it
-        serves; None if that cannot be done.
+        """Start a daemon that writes to a log, and tells on ``ready`` that it serves; None if it
+        cannot be forked.
         """
         what = {"words": [], "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": None}
         what |= {"script": "", "code": "", "leads": False, "daemon": list(command)}

@@ -1,5 +1,5 @@
-"""Random changes through the gate: the part of its machine that compares what they did with what is
-protected.
+"""Random changes through the gate: this part of its machine compares their effect with the
+protected files.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ChangingMachine(LookingMachine):
         return self.view.session.journal.record_count
 
     def _renamed(self, old: bytes, new: bytes, how: int, now: Shown) -> None:
-        """Carry along what a directory that was renamed holds: only what patterns protect, and
+        """Carry along the content of a renamed directory: only that which patterns protect, and
         still do.
         """
         kept = self.world.kept

@@ -1,5 +1,5 @@
-"""What the gate lets be seen, and what rules are in force: the part of the gate's machine that
-changes nothing.
+"""Looks through the gate, and changes of rules: the part of the gate's machine that changes no
+file.
 """
 
 from __future__ import annotations

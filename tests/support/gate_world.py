@@ -1,5 +1,5 @@
-"""What a gate is compared with: random rules, what they say by a naive walk over all of them, and
-what a view really shows, by a second overlay that is made of the journal anew and knows no rules.
+"""The model beside a gate: random rules, judged by a naive walk over all of them, and the real
+tree, seen by a second overlay without rules.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ class World:
     # ---- what must not have been
 
     def check_linked(self, path: bytes, before: dict[bytes, bytes]) -> None:
-        """Check that a file that got one more name may be changed by each that it had."""
+        """Check that a file with one more name may be changed by each of its old ones."""
         for other, first in before.items():
             is_other = first != before[path]
             assert is_other or not self.is_fixed(other), f"{path!r} was linked, which is {other!r} too"
@@ -296,9 +296,7 @@ class World:
             assert not is_weaker, f"{path!r} is less protected as {place!r}"
 
     def check_ways(self, now: Shown, why: str) -> None:
-        """Check that what is written in rules leads where it led, and through no links that were
-        not there.
-        """
+        """Check that the paths of rules still lead to their targets, and through no new links."""
         for led in self.ways:
             self._check_way(led, now, why)
         nothing = What("", 0)
@@ -317,8 +315,8 @@ class World:
                     assert after.kind == "dir", f"{why} took {way!r} away, above {found}"
 
     def _check_way(self, way: Way, now: Shown, why: str) -> None:
-        """Check that a rule's path leads where it led, or lost a link that it is about itself, and
-        gained none.
+        """Check that a rule's path still leads to its target, or has lost a link that the rule
+        itself is about, and has no new one.
         """
         nothing = What("", 0)
         for spot in map(self.relative, way.spots):

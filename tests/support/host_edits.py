@@ -16,7 +16,7 @@ from tests.support.commit_model import scan
 from yolofs.paths import is_below
 
 Edit: TypeAlias = tuple[str, int, int]
-"""What is done, and two numbers that say to which of the things that there are by then."""
+"""The operation, and two numbers that choose among the files there are by then."""
 
 KINDS = (
     *("write", "append", "write back in time", "replace", "save", "create", "remove", "chmod", "utime"),
@@ -27,8 +27,8 @@ _ROUGH = frozenset({"move", "symlink", "rmtree"})
 edits = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=5)
 _RENAMING = frozenset({"link", "save", "rename", "rename over", "symlink"})
 edits_without_renaming = edits.map(lambda some: [edit for edit in some if edit[0] not in _RENAMING])
-"""A staged file that gets another name in base is written in place all the same, so that name
-follows it; and where names lead elsewhere, the view is not what it was.
+"""A staged file with another name in base is written in place all the same, so that name follows
+it; and after a rename the view is another one.
 """
 works = st.lists(edits, min_size=1, max_size=3)
 """What is done, one time after the other."""
@@ -147,7 +147,9 @@ class Host:
         self.written.add(content)
 
     def _gone(self, path: bytes) -> None:
-        """Note that what is at a path is about to be thrown away, but for what has other names."""
+        """Note that the file at a path is about to be thrown away; it may live on under other
+        names.
+        """
         with open(self._place(path), "rb") as file:
             content = file.read()
         self.written.discard(content)

@@ -30,9 +30,8 @@ class Faults:
     """Counts the calls, and fails those whose numbers, from 0, are given."""
 
     def __init__(self, number: int, bad: range, *, within: bytes | None = None, only: str | None = None) -> None:
-        """``number``: the errno; ``within``: calls that read count instead of those that change
-        anything, but for those about absolute paths that are not below this directory; ``only``:
-        of them count those of one function.
+        """``number``: the errno; ``within``: count calls that read, not those that change, and of
+        absolute paths those below this directory only; ``only``: count those of one function.
         """
         self.count = 0
         self.failed = ""

@@ -28,7 +28,7 @@ def stays(directory: str) -> bool:
 
 
 def share(runtime_dir: str, common: str) -> None:
-    """Have those that find a runtime directory keep what they find in one that others have too."""
+    """Have all users of a runtime directory keep their surveys in one common directory."""
     os.makedirs(common, exist_ok=True)
     os.symlink(common, os.path.join(runtime_dir, PLACE))
 

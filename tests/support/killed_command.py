@@ -61,13 +61,11 @@ class Ran(NamedTuple):
     code: int
     """Its exit code; minus the signal that ended it."""
     lines: int
-    """How many lines of what is traced it ran, if it came to its end and its calls that change the
-    disk were counted, as there were faults of which none came; else 0.
+    """How many traced lines it ran, if it came to its end and its calls were counted without a
+    fault among them; else 0.
     """
     calls: tuple[int, ...]
-    """The lines at which it made calls that can be failed, as all are that change the disk, if they
-    were counted; 0 for those that read.
-    """
+    """The line of each call that can be failed, if they were counted; 0 for a call that reads."""
     switch: tuple[int, ...]
     """Those at which it was changing base; none of calls that read."""
     places: tuple[int, ...]
@@ -217,9 +215,7 @@ def is_interrupted(project: bytes) -> bool:
 
 
 def end_it(project: bytes, *, goes_back: bool) -> str:
-    """Do what the next command tells to do with a commit that was interrupted; return what that
-    came to.
-    """
+    """Settle an interrupted commit as the next command advises; return the outcome."""
     if not is_interrupted(project):
         return "nothing"
     status = run(project, "status")

@@ -34,9 +34,7 @@ class Kind(enum.Enum):
 
 
 class State(NamedTuple):
-    """All that base is: what a commit makes, and what tells whether the very same things are
-    there.
-    """
+    """All of base: the nodes that a commit makes, and the identities of things."""
 
     nodes: dict[bytes, Node]
     inodes: dict[bytes, int]

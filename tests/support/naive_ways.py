@@ -42,8 +42,8 @@ class Way(NamedTuple):
 
     @property
     def held_links(self) -> tuple[bytes, ...]:
-        """The links that may not go away, whatever the rule says: one at its own path is what the
-        rule is about.
+        """Links that must stay, whatever the rule says; a link at the rule's own path is the rule's
+        matter.
         """
         return tuple(link for link in self.links if link != self.path)
 

@@ -70,9 +70,7 @@ def all_done(scribe: CommitScribe, parking: bytes) -> Plan:
 
 
 def take_number(path: Path, number: int) -> None:
-    """Make a file that has a number which has just become free, where the filesystem gives it
-    again.
-    """
+    """Make a file with an inode number just freed, if the filesystem gives it again."""
     for count in range(100):
         made = path.with_name(f"made {count}")
         made.touch()

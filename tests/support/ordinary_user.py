@@ -135,9 +135,7 @@ def _add_user(stage: Path) -> None:
 
 
 def _open_ways(stage: Path, needed: Sequence[Path]) -> None:
-    """Cover each closed directory above what is needed with an open one that shows nothing but
-    that.
-    """
+    """Cover each closed directory above a needed path with an open one that shows that path."""
     closed: dict[Path, list[Path]] = {}
     for path in dict.fromkeys(needed):
         for above in reversed(path.parents):

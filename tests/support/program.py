@@ -103,8 +103,8 @@ def run_killed(
 def _run_forked(
     words: Sequence[str], cwd: Path, env: dict[str, str], most_memory: int | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command as a fork of a process that has imported the program, where that is as good as
-    a start.
+    """Run a command as a fork of a process with the program imported, if a fork is as good as a
+    start.
     """
     done = forked.server().run(words, cwd=str(cwd), env=env, timeout_s=DEADLINE_S, most_memory=most_memory)
     return done if done is not None else _run_cold([*COMMAND, *words], cwd, env, most_memory)

@@ -11,12 +11,12 @@ import pytest
 
 
 def is_required() -> bool:
-    """Tell whether whoever runs the tests says that this machine mounts, and is root, who may."""
+    """Tell whether the tests must not skip: root has said that this machine mounts."""
     return os.environ.get("YOLOFS_REQUIRE_MOUNT") == "1" and os.geteuid() == 0
 
 
 def do_without(reason: str) -> NoReturn:
-    """Skip a test that lacks a mount or another disk; fail it where that is required."""
+    """Skip a test for want of a mount or another disk; fail it if :func:`is_required`."""
     if is_required():
         pytest.fail(f"YOLOFS_REQUIRE_MOUNT=1, but {reason}", pytrace=False)
     pytest.skip(reason)

@@ -184,9 +184,7 @@ class Scribe:
         self._apply(Rename(self._now(), *paths, exchange=True, src_was=src_was, dst_was=dst_was))
 
     def _was(self, path: bytes) -> Fingerprint | None:
-        """Return what base has at a name that shows just that; None if the name shows something
-        else.
-        """
+        """Return what base had at a name, if the name still shows it; else None."""
         directory, name = split(path)
         parent, shown, entry = self.shown(directory), self.shown(path), self.tree.find(path)
         assert parent is not None

@@ -1,5 +1,5 @@
-"""What a process sees of a disk that was put together from a recording: the inode numbers, times of
-birth and ctimes that were recorded, which no disk can be given.
+"""Shows a process the recorded inode numbers, times of birth and ctimes of a rebuilt disk, as no
+disk can be given these.
 """
 
 from __future__ import annotations

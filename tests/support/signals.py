@@ -1,5 +1,4 @@
-"""What a process leaves to those that it starts: the signals that it ignores, and those that it
-holds back.
+"""The signals that a process ignores or blocks, and hands down to its children.
 
 A shell cannot set a trap for a signal that was ignored when it started.
 """

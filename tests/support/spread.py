@@ -17,8 +17,8 @@ LONG = ("tests/property/", "tests/crash/")
 
 
 def long_ones_first(items: Sequence[pytest.Item], processes: int) -> list[pytest.Item]:
-    """Return tests in the order in which ``--dist worksteal`` deals them out: one stretch for each
-    process, which begins with its share of those that take long.
+    """Return tests in the order in which ``--dist worksteal`` deals them out: a stretch for each
+    process, long ones first.
 
     The tests of one file stay together, as they share what is set up for them.
     """

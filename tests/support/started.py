@@ -1,6 +1,4 @@
-"""``yolofs`` that goes on while a test does something else, as a fork where that is as good as a
-start.
-"""
+"""``yolofs`` running beside a test, as a fork if that is as good as a start."""
 
 from __future__ import annotations
 

@@ -243,13 +243,13 @@ class StatesMachine(RuleBasedStateMachine):
         self._new_base()
 
     def _check_listing(self) -> None:
-        """What is listed says which names come and which go, so that all others stay."""
+        """The list of changes names all that comes or goes, and all else stays."""
         went, came = names_listed(self.view.changes())
         assert set(dict(walk_tree(self.base))) - went | came == set(self.model.tree())
 
     @rule(some=st.lists(paths, min_size=1, max_size=3))
     def commit_some(self, some: list[bytes]) -> None:
-        """The view stays what it is; base is what the view was without what stays staged."""
+        """The view stays; base becomes the view without the rest of the staging."""
         before = dict(walk_tree(self.base))
         if not self.view.commit_paths(some):
             assert dict(walk_tree(self.base)) == before
@@ -401,9 +401,7 @@ class ViewMachine(StatesMachine):
 
 
 def names_listed(changes: Iterable[Change]) -> tuple[set[bytes], set[bytes]]:
-    """Return the names that go and those that come by a list of changes, in which each renamed
-    thing has its line.
-    """
+    """Return the old and the new names in a list of changes; each renamed thing has a line."""
     went: set[bytes] = set()
     came: set[bytes] = set()
     for change in changes:

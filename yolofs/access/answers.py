@@ -16,7 +16,8 @@ from yolofs.paths import display
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, spell_rule
 
 JUST_ONCE = ", just once"
-"""Follows who answered, where the rules that the answer made leave an ask open."""
+"""A suffix of the answerer's name: the answer's rules leave the ask open, so it counts once only.
+"""
 
 
 class Lifetime(enum.Enum):

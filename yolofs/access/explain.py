@@ -1,5 +1,5 @@
-"""Why a path is allowed, asked or refused: which rule decides, where it is written, and what it
-comes before.
+"""Why a path is allowed, asked or refused: the rule that decides, its place, and the rules that it
+precedes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the kernel must forget after a change of rules: the names that it may know and that are
-hidden now.
+"""Finds the names that a change of rules has hidden and that the kernel must forget, as it may know
+them.
 
 Every other state lets attributes be read, and each open comes to us anyway.  Finding the names
 walks over all known inodes, so it is for another thread than the one that owns the view.  It only

@@ -1,4 +1,4 @@
-"""What is asked when no rule settles an access, what can be answered, and who is asked.
+"""A question, for an access that no rule settles; its answers; and whoever answers it.
 
 The gate in front of the view makes a :class:`Question`; the ask broker of the daemon is the
 :class:`Asker`.

@@ -1,4 +1,4 @@
-"""What the rules make of accesses that were recorded, and which rules would have spared most
+"""Judges recorded accesses by other rules, and suggests the rules that would have spared most
 questions.  Pure.
 """
 

@@ -1,5 +1,4 @@
-"""``audit.jsonl``: what was asked and answered, what was refused, which rules changed, what was
-run.
+"""``audit.jsonl``: questions and answers, refusals, changes of rules, and runs.
 
 One JSON object a line (``docs/reference/format.md``), only ever appended to, each by one write(2).
 Paths, names and arguments are bytes of anybody's choice: they are percent-encoded.  The last line

@@ -71,7 +71,7 @@ _OF_ASPECTS = {
     Aspect.TIME: HunkKind.TIME,
 }
 PLACES = frozenset({HunkKind.ADDED, HunkKind.DELETED, HunkKind.RENAMED, HunkKind.TYPE})
-"""What these are about is what lies at which path."""
+"""These kinds are about a name and its file, not about content or metadata."""
 
 
 class Hunk(msgspec.Struct, frozen=True):

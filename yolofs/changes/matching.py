@@ -1,5 +1,4 @@
-"""Which file of one state is which file of another: the part of a comparison that looks at names
-only.
+"""Matches the files of two states; this part of a comparison looks at names only.
 
 Two trees over the same base are walked side by side, from the root down, in *slots*: the same name
 in two directories that are already known to belong together.
@@ -115,8 +114,8 @@ class StateReader:
     """What one tree shows over base and store, node by node."""
 
     def __init__(self, tree: Tree, base: Base, store: StoreFiles, again: Again | None = None) -> None:
-        """``again`` is asked what is at a path whose store inode is missing, as a program may go
-        on; without it that is an error.
+        """If a path's store inode is missing, ``again`` says what is there now, as a program may
+        have gone on; without ``again`` that is an error.
         """
         self.tree = tree
         self.base = base
@@ -400,8 +399,7 @@ class _Matcher:
         return True
 
     def _settle(self) -> None:
-        """Pair files that went with files that came, then the two sides of each slot that are
-        left."""
+        """Pair the files that went with those that came, then the two sides of each other slot."""
         went: defaultdict[tuple[FileIdentity, int], list[ShownNode]] = defaultdict(list)
         came: defaultdict[tuple[FileIdentity, int], list[ShownNode]] = defaultdict(list)
         for old, _ in self._unsettled:

@@ -44,7 +44,7 @@ def is_refused_by_git(path: bytes, *, is_symlink: bool) -> bool:
 
 
 def _refused_part(path: bytes) -> bytes:
-    """Return a path up to the first name that git refuses (all of it, where that is the last)."""
+    """Return a path up to the first name that git refuses, be it the last name."""
     names = path.split(b"/")
     refused = next((depth for depth, name in enumerate(names, 1) if _refused_name(name)), len(names))
     return b"/".join(names[:refused])

@@ -125,8 +125,8 @@ def whole_if_all(hunk: Hunk, lines: LineNumbers | None) -> LineNumbers | None:
 
 
 def all_but(files: Iterable[FileHunks], picks: Picks) -> dict[str, LineNumbers | None]:
-    """Return what ``picks`` leaves: the hunks that it does not have, and of those that it has a
-    part of, the rest.
+    """Return the complement of ``picks``: hunks without a pick, and the other lines of those picked
+    in part.
     """
     rest: dict[str, LineNumbers | None] = {}
     for file in files:

@@ -1,6 +1,4 @@
-"""Which run the request that is being carried out belongs to: what the records that it makes are
-marked with.
-"""
+"""Finds the run of the present request; the request's records are marked with it."""
 
 from __future__ import annotations
 

@@ -71,8 +71,7 @@ class Handlers:
         self._read_buffer = memoryview(bytearray(MAX_READ))
 
     def errno_of(self, error: OSError) -> int:
-        """Return what to tell the kernel of an error: EIO where the store lacks what the view
-        should show.
+        """Return the errno of an error for the kernel: EIO if a store inode is missing.
 
         That a store inode does not exist must not say that the file does not.
         """

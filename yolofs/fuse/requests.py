@@ -173,7 +173,7 @@ class Requests:
             yield
 
     def errno_of(self, error: OSError | LoopClosedError, request: KernelRequest) -> int:
-        """Return the errno of a request that failed, and note the failure where that is wanted."""
+        """Return the errno of a failed request; note a refusal, or an ESTALE."""
         if isinstance(error, LoopClosedError):  # unmounting: nobody will answer any more
             return errno.EINTR
         if isinstance(error, RefusedError):

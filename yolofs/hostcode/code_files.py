@@ -191,8 +191,8 @@ class FileMarkFinder:
             return False  # the host has taken it away
 
     def _of_directory(self, change: Change, new: Side) -> Mark | None:
-        """Return the mark of a directory: one that others may write to, or that makes a repository
-        of what is there.
+        """Return the mark of a directory: others may write to it, or it makes a repository of its
+        content.
         """
         if new.mode & stat.S_IWOTH and (change.old is None or Aspect.MODE in change.metadata):
             mark = self._by_path(change.path, is_link=False)

@@ -16,8 +16,8 @@ _MOST_LINKS = 40
 
 
 class SearchPath:
-    """Where the shell of whoever commits finds commands: directories, the links that lead there,
-    and those in them.
+    """The directories in which the committing user's shell finds commands, the links to them, and
+    the links in them.
     """
 
     def __init__(self, base: Base, directories: Iterable[bytes], mountpoint: bytes | None = None) -> None:
@@ -69,8 +69,8 @@ class SearchPath:
         return cls(base, [path for path in absolute if path.startswith(b"/")], mountpoint)
 
     def _resolve(self, path: bytes, leads: set[bytes], ways: set[bytes]) -> bytes | None:
-        """Return where an absolute path leads, None if nowhere; add that and where it may lead to
-        ``leads``.
+        """Return the target of an absolute path, None if it leads nowhere; add it and its possible
+        targets to ``leads``.
 
         What it comes by is added to ``ways``.  Danger: the mount itself must not be touched here,
         as it may wait for this very process.

@@ -220,8 +220,8 @@ def _key(value: str) -> bool:
 
 
 def _alias(value: str) -> bool:
-    """Tell whether this is one of git's commands that only look, or add a commit, with options that
-    only shape that.
+    """Tell whether this is one of git's commands that only look or add a commit, with harmless
+    options.
 
     An alias can carry ``-c`` options and shell commands, write files (``log --output=``) and
     discard work.
@@ -412,8 +412,8 @@ _TEXTS: Final = frozenset({"attributesfile", "excludesfile", "file", "insteadof"
 
 
 def words_of_program(entry: ConfigLine) -> list[str]:
-    """Return the words of a setting that may name files that git runs, or goes by; none of one that
-    names no program.
+    """Return the words of a setting that may name files git runs or obeys; none if it names no
+    program.
     """
     if entry.value is None or entry.key in _TEXTS or _is_plain(entry):
         return []
@@ -437,8 +437,8 @@ tree.
 
 
 def _words_for_a_shell(word: str) -> list[str]:
-    """Return what a shell finds in a word that it is given as one (``sh -c``, ``A=x``); nothing if
-    it is no more than that word.
+    """Return the words that a shell finds in an argument of its own (``sh -c``, ``A=x``); nothing
+    if it is one plain word.
     """
     inner = re.split(_ENDS_A_WORD, word)
     return [] if inner == [word] else inner

@@ -1,5 +1,5 @@
-"""What in a repository is code: hooks, settings that run something, and what leads git to other
-ones.
+"""Finds the code in a repository: hooks, settings that run something, and links from there to other
+hooks and settings.
 
 A repository is each directory called ``.git``, and each that git would take for one: it has
 ``HEAD``, and either ``objects`` and ``refs`` or ``commondir``.  So are bare repositories, and what

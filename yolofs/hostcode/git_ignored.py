@@ -1,4 +1,4 @@
-"""What git ignores and what it tracks, by the real files: what is staged decides nothing here.
+"""Finds what git ignores and tracks, by the real files: staged ones decide nothing here.
 
 An agent may write any ``.gitignore``, ``.git/config`` or index into the view.  So all comes from
 base, and git gets no repository at all: only copies of the ignore files that count, in a private

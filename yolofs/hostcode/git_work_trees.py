@@ -1,5 +1,5 @@
-"""Which index belongs to which work tree: of linked work trees and submodules, too, whose ``.git``
-is a file.
+"""Finds the index of each work tree, also of linked ones and of submodules, whose ``.git`` is a
+file.
 
 All of it is read on the host, by absolute paths.  Anybody may have written these files, so what
 they name may be any path.

@@ -1,5 +1,5 @@
-"""Which changes give the host something to run that it did not have: what only a commit that names
-it makes real.
+"""Finds the changes that would give the host new code to run; only a commit that names them makes
+them real.
 
 Four kinds.  A regular file that runs with more rights than the caller's, or with those of its owner
 or group: file capabilities, setuid, or setgid if its group may execute it.  Without that bit,

@@ -53,8 +53,8 @@ class Links:
         self._follow = Follower(self._target).follow
 
     def fixed(self, lines: MarkedPatterns) -> Iterator[tuple[Pattern, Mark]]:
-        """Yield where else lies what absolute patterns are about, and what links in their
-        directories lead to.
+        """Yield the other places of files under absolute patterns, and the targets of links in
+        their directories.
         """
         fixed = [line for line in lines if line[0][:1] != (ANY_DEPTH,)]
         listed = self._listed(Counter([names[:-1] for names, _ in fixed]))
@@ -98,7 +98,7 @@ class Links:
         lines: MarkedPatterns,
         settings_for_all: Sequence[bytes],
     ) -> Iterator[tuple[Pattern, Mark]]:
-        """Yield where else lies what patterns are about, in projects and in those directories that
+        """Yield the other places of files under these patterns, in projects and in directories that
         are repositories.
 
         ``directories`` and ``projects`` are relative to base, ``lines`` to each of them, and so is

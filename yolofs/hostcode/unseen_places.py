@@ -1,4 +1,4 @@
-"""Places of which no commit looks at what lies there: what leads there may lead to anything.
+"""Places whose content no commit looks at: a link into one may lead to anything.
 
 A run's own ``/tmp`` is one: programs write to it straight on the disk, and learn its path on the
 host.  So is the view, which shows what a commit has left staged, and what a later run stages.  A

@@ -1,7 +1,7 @@
-"""Which store inodes ended commits name: noted in ``commits/numbers``, so that each journal that
-they have put away is read only once.  Such a journal does not change, and so the note stays right.
-The note counts for a commit as long as its journal is the file that was read: size, time and inode
-number.  The note may be deleted; then all are read once more.
+"""The store inodes that ended commits name, noted in ``commits/numbers``: each archived journal is
+read once only.  Such a journal does not change, and so the note stays right. The note counts for a
+commit as long as its journal is the file that was read: size, time and inode number.  The note may
+be deleted; then all are read once more.
 """
 
 from __future__ import annotations

@@ -157,5 +157,5 @@ def advice() -> str:
 
 
 def sentence(cut: Cut, journal: bytes) -> str:
-    """Say what was lost, where the rest of it is kept, and what to do."""
+    """Say how much was lost, where the rest is kept, and how to go on."""
     return f"{message(cut, journal)}; {advice()}"

@@ -1,5 +1,5 @@
-"""Where a journal is damaged, what has become of its lines there, and what can be kept of those
-after it.
+"""Describes the damage of a journal: its place, the fate of the lines there, and the lines after it
+that can be kept.
 
 No request comes here: all of it reads the journal again, to describe damage or to repair it.
 """

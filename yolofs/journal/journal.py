@@ -441,7 +441,7 @@ class Journal:
     # --- scanning ---
 
     def _take_known(self, known: KnownBeginning) -> None:
-        """Take in what is known of the beginning, if that is what the file begins with."""
+        """Take over the known beginning, if the file really begins with it."""
         if os.fstat(self._fd).st_size < known.size or journal_file.checksum(self._fd, known.size) != known.crc:
             return
         self.size = self.known_bytes = known.size

@@ -62,8 +62,8 @@ class Attributes:
             return os.readlink(b"", dir_fd=fd)
 
     def birth_ns(self, inode: Inode) -> int | None:
-        """Return when what shows here was made: the base file, or what is staged; in ns since 1970,
-        None where the disk does not tell.
+        """Return the time of birth of an inode's base file or staged one, in ns since 1970; None if
+        the disk does not tell.
         """
         if inode.staged is not None:
             return look(self._layers.physical(inode)).birth_ns

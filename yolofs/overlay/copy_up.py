@@ -134,8 +134,8 @@ class CopyUp:
 
     @staticmethod
     def _note_lists(inode: Inode, metadata: copying.Metadata) -> None:
-        """Note that a copy has no access control list, where what it was made of has none: the
-        store passes none on.
+        """Note that a copy has no access control list, if its original has none: the store passes
+        none on.
         """
         if not metadata.unread and not any(name == acl.XATTR for name, _ in metadata.xattrs):
             inode.free_of_acl = inode.staged

@@ -1,4 +1,4 @@
-"""What a directory of the view shows under a name, and by which inode that is known."""
+"""Finds the thing at a name in a directory of the view, and its inode."""
 
 from __future__ import annotations
 

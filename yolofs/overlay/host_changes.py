@@ -39,7 +39,7 @@ def names_known_in(overlay: Overlay, directory: RelPath) -> set[RelPath]:
 
 
 def stale_after(overlay: Overlay, changes: Iterable[HostChange]) -> Invalidation:
-    """Return what the kernel may know that is wrong now, and note on the inodes that it is.
+    """Return the kernel's knowledge that has become wrong, and note it on the inodes.
 
     What is staged hides base, so a change below it concerns nobody; what was renamed in the view is
     found there.

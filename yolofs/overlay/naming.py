@@ -296,7 +296,8 @@ class Naming:
         return inode if inode is not None and not inode.is_orphan else None
 
     def _shown_of_base(self, parent: Inode, name: bytes, found: Found | None) -> Fingerprint | None:
-        """Return what base has at a name that shows just that: ``found``, or nothing.
+        """Return the fingerprint of base's thing at a name that still shows it: of ``found``, or of
+        nothing.
 
         None if the name shows something else, so that records have told it.
         """

@@ -17,7 +17,7 @@ from yolofs.overlay.layers import Layers
 from yolofs.paths import StoreIno
 
 _NOT_TO_BE_GIVEN = (errno.EPERM, errno.EINVAL)
-"""What chown answers of a group that the user is not in, or that their user namespace lacks."""
+"""The errnos of chown for a group without the user, or one that the user namespace lacks."""
 
 
 class Owner(NamedTuple):

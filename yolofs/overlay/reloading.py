@@ -39,8 +39,8 @@ class Invalidation(NamedTuple):
     is looked up again, whoever works in it has no path.
     """
     expired: set[tuple[int, bytes]]
-    """Some of those that are renewed: what they lead to, and what the kernel knows below, is the
-    same for sure.  They need not be dropped.
+    """Those of the renewed names whose directory, and all that the kernel knows below, is surely
+    the same.  They need not be dropped.
     """
 
 

@@ -167,8 +167,8 @@ class Overlay(Layers):
     # ---- the kernel's pages, open files
 
     def dropped_pages(self, numbers: Mapping[int, Version]) -> None:
-        """Note that the kernel has dropped the pages of files, and of which versions those are that
-        it reads now.
+        """Note that the kernel has dropped the pages of files, with the version of each that it
+        reads now.
         """
         for number, version in numbers.items():
             inode = self.inodes.by_number.get(number)

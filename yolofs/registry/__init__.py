@@ -1,4 +1,5 @@
-"""Where sessions lie, whose they are, and which one is a project's (``docs/design/sessions.md``).
+"""The places of sessions, their owners, and the session of each project
+(``docs/design/sessions.md``).
 
 In the order in which they build on each other::
 

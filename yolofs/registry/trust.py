@@ -1,4 +1,4 @@
-"""Which settings of a project the user has agreed to, and the settings that are in force for that.
+"""The settings of a project that the user has agreed to, and the settings then in force.
 
 An agreement is remembered by the meaning of a line (:data:`yolofs.config.lines.Meaning`).  If the
 file changes later, the lines that were agreed to stay in force, and the others wait.  It lies in

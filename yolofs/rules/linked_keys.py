@@ -1,5 +1,5 @@
-"""Rules whose keys lead through symbolic links: in force as written and where these lead, and what
-guards the way.
+"""Rules whose paths lead through symbolic links: they hold as written and at the links' targets,
+and the way is guarded.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _link_out(rule: Rule, way: FollowedPath, project_dir: bytes) -> bytes | None
 
 
 def waypoints(rules: RuleSet, target_of: TargetOf) -> tuple[Waypoint, ...]:
-    """Return the places that keep the paths of rules leading where they lead, each with the first
-    rule that has it.
+    """Return the places that keep the rules' paths leading to their targets, each with its first
+    rule.
 
     Those are the links on the way, the rule's own path, the place where it ends, and the
     directories that it leaves by ``..``.  What a link at the rule's own path may have done to it

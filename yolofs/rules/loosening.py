@@ -41,7 +41,7 @@ class JudgedRules(NamedTuple):
 
     in_force: tuple[int, ...]
     waiting: Mapping[int, tuple[LoosenedPath, ...]]
-    """What each of the others would let through; empty where that cannot be told of it alone."""
+    """The paths that each other rule would open; empty if one rule alone does not tell."""
 
 
 def _of_anything(_: Rule) -> bool:
@@ -193,9 +193,7 @@ class _Walk:
         is_same: bool,
         known: Mapping[bytes, object],
     ) -> Iterator[bytes]:
-        """Yield those that stand for names which no rule's path has, unless that has been done of
-        such a place.
-        """
+        """Yield stand-ins for names without a rule of their own, once for all like places."""
         ways = (*_decided_by(was), *_decided_by(is_))
         decides = is_.rule.source if is_.rule is not None and id(is_.rule) in self._own else None
         key = (was.state, is_.state, decides, *ways)

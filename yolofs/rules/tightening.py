@@ -44,8 +44,8 @@ class SureRules(NamedTuple):
     """The rules of a tree that hold without a comparison, by their number."""
 
     bundles: dict[int, tuple[Rule, ...]]
-    """What stands for each of them: the rule, a lesser one, or several that say together what it
-    says.
+    """The rules to use for each of them: itself, a lesser one, or several with the same meaning
+    together.
     """
     as_written: frozenset[int]
     """Those that hold as they are written."""

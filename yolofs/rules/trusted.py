@@ -1,6 +1,4 @@
-"""Which rules of a tree hold: those that let nothing more through, and those that the user has
-agreed to.
-"""
+"""Finds the rules of a tree that hold: they open nothing more, or the user has agreed to them."""
 
 from __future__ import annotations
 
@@ -188,8 +186,8 @@ class _Bundles:
         return judge(firsts, self._known, index_of, is_of_files, self._budget)
 
     def keep_hidden(self, project: bytes) -> None:
-        """Have patterns that deny show nothing of what is hidden: they hold at once, as all that
-        only tightens.
+        """Have patterns that deny show nothing hidden: like all that only tightens, they hold at
+        once.
 
         A hidden directory that leads to something open can be passed.  A pattern would decide over
         names in it, and deny is less than hidden: there it hides.
@@ -261,9 +259,7 @@ def _confined(rule: Rule, directory: bytes, state: RuleState) -> Rule:
 
 
 def _lesser(rule: Rule, project: bytes) -> Rule | None:
-    """Return what a rule comes to that says no more than it has to, None if that is all the
-    same.
-    """
+    """Return a rule that says only what it has to, None if it does so already."""
     if isinstance(rule, PathRule):
         return msgspec.structs.replace(rule, is_whole=False) if rule.is_whole else None
     if rule.scope != project and is_in(project, rule.scope):

@@ -1,5 +1,5 @@
-"""The sandbox around a command: what bubblewrap is told, what the kernel refuses in it, what it
-gets straight from base, and how a command in it is started and ended.
+"""The sandbox around a command: bubblewrap's arguments, the filter of system calls, the native
+binds, and the start and end of the command.
 
 Nothing here looks at a session.
 """

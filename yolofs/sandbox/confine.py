@@ -388,9 +388,7 @@ _FORBIDDING = (
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "as root: sysctl kernel.unprivileged_userns_clone=1"),
     ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", _APPARMOR),
 )
-"""Settings that forbid user namespaces to others than root: file, the value that does, and what to
-do.
-"""
+"""Settings that forbid user namespaces to all but root: file, forbidding value, and remedy."""
 
 
 def why_not() -> str:

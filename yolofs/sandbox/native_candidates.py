@@ -21,7 +21,7 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 
 _LIVE = (b"/dev", b"/proc", b"/run", b"/sys")
-"""What lies there are not files that somebody has put there, whatever a rule says."""
+"""Never bound straight from base, whatever a rule says: nobody has put the files there."""
 _FILES = (b"/etc/ld.so.cache", b"/etc/locale.alias")
 """What nearly every program opens before it does anything: an open and a release each time, in the
 view.
@@ -39,8 +39,8 @@ does.
 
 
 def candidates(book: RuleBook, base: Base, project: bytes) -> dict[bytes, list[bytes]]:
-    """Return what qualifies by the rules and by what base is, as absolute paths, and what has other
-    rules in each.
+    """Return the absolute paths that qualify, by the rules and by base, each with the paths in it
+    that have other rules.
 
     These are directories, none of which lies in another one, except below what has other rules
     there; and those of :data:`_FILES` and :data:`_LINKS` for which the rules say the same, wherever
@@ -68,7 +68,7 @@ def _qualifies(path: bytes, book: RuleBook, base: Base, project: bytes) -> bool:
 
 
 def _is_told(path: bytes, found: Mapping[bytes, Iterable[bytes]]) -> bool:
-    """Tell whether a path lies in what has been found already, and not in what that leaves out."""
+    """Tell whether a path lies in a found directory, but in none that it leaves out."""
     around = (left_out for top, left_out in found.items() if is_below(path, top))
     return any(not any(is_below(path, other) for other in left_out) for left_out in around)
 

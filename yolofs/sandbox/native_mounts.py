@@ -32,8 +32,8 @@ from yolofs.sandbox.mount_calls import (
 )
 
 _ASIDE = b"/sys"
-"""A directory from which nothing is ever bound: what parts are taken from lies there, where no
-sandbox sees it.
+"""A directory that is never bound: it holds the sources of partial binds, where no sandbox sees
+them.
 """
 
 

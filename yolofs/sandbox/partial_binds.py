@@ -1,5 +1,5 @@
-"""What is left of a directory that is to be bound straight from base, where something in it must
-not be.
+"""Splits a directory that is to be bound straight from base around the things in it that must not
+be.
 """
 
 from __future__ import annotations

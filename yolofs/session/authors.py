@@ -1,4 +1,4 @@
-"""Who changed what stays staged, for the records that say it anew."""
+"""Finds the runs behind everything left staged, for the records that state it anew."""
 
 from __future__ import annotations
 

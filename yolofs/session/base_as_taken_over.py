@@ -77,8 +77,8 @@ class TakenOverBase:
             self._more.setdefault(directory, set()).add(name)
 
     def path(self, rel: bytes) -> bytes:
-        """Return the absolute path of what base had at a path; of what is not known one at which
-        nothing is.
+        """Return the absolute path of what base had at a path; if that is unknown, a path with
+        nothing at it.
         """
         known = self._known.get(RelPath(rel))
         return known.path if known is not None else self._now.path(rel)
@@ -121,7 +121,7 @@ class TakenOverBase:
 
 
 class TakenOver:
-    """What base had where a state has something else, and what of that is not known."""
+    """What base had under a state's changes, and the paths at which it is unknown."""
 
     def __init__(
         self, session: Session, chapter: Chapter, base: Base, store: StoreFiles, place: DirectoryMaker
@@ -368,7 +368,7 @@ class TakenOver:
 
 
 def _place_of(entry: Entry) -> tuple[RelPath, bytes] | None:
-    """Return by what is kept what base had where something is staged, None if it had nothing."""
+    """Return the key of the kept base under an entry, None if base had nothing there."""
     staged = entry.staged
     if staged is None:
         return None

@@ -1,4 +1,4 @@
-"""Commit and abort of a session, and what becomes of a commit that was interrupted: what ends a
+"""Commits and aborts a session, finishes an interrupted commit or takes it back: all that ends a
 journal.
 """
 
@@ -79,8 +79,8 @@ class CommitResult(msgspec.Struct, frozen=True):
     first.
     """
     found: str = ""
-    """What the host had put in its way while it was interrupted, and where that lies now; empty if
-    nothing.
+    """Files that the host had put in the way of an interrupted commit, with their place now; empty
+    if none.
     """
 
 
@@ -135,8 +135,8 @@ def look_at_base(session: Session, split: Split) -> BaseLook:
 
 
 def conflict_error(looked: BaseLook) -> ConflictError:
-    """Return the error for paths at which base has changed under what would be committed, or which
-    have the marks of a merge.
+    """Return the error for paths at which base has changed under the commit, or a merge has left
+    marks.
     """
     conflicts = [path for path in looked.conflicts if path not in set(looked.marked)]
     conflicts = [path for path in conflicts if path not in looked.unchanged] or conflicts
@@ -401,8 +401,8 @@ def note_arrived(session: Session, came: PutInPlace) -> None:
 
 
 def _noting(session: Session, *, is_needed: bool) -> Arrived | None:
-    """Return a function that notes what a commit puts in place, so that it is not taken for the
-    host's later.
+    """Return a function that notes a commit's new things, so that none is taken for the host's
+    later.
 
     None if it is not needed: to know what has come means reading the whole log.
     """

@@ -1,5 +1,4 @@
-"""What happened before the commits that are kept: the journals that they ended, to be read and
-never written.
+"""The journals that kept commits have ended: the history before them, to be read and never written.
 
 Each is a *chapter*: the timeline from one commit to the next.  A chapter goes when its commit is
 not kept any more.

@@ -37,7 +37,8 @@ from yolofs.store.store import Store
 from yolofs.system.plain_files import is_there
 
 CONTENTS = b"contents"
-"""In the directory of a commit that was given up: what in it was where."""
+"""The file, in the directory of a commit that was given up, that lists its things with their paths.
+"""
 _NEXT = 5
 """How many of the next steps are told."""
 
@@ -327,8 +328,8 @@ def _mtime_ns(path: bytes) -> int:
 
 
 def list_contents(directory: bytes) -> list[str]:
-    """Return one line for each thing of base that lies in a commit's directory: what it was, and
-    where it was to go.
+    """Return a line for each thing of base in a commit's directory: its old path, and the one it
+    was to get.
 
     The plan need not be trusted for that: nothing is done by it.
     """

@@ -122,8 +122,8 @@ def journal_copy(session: Session) -> Iterator[JournalCopy]:
 
 @contextlib.contextmanager
 def trying_journal_copy(session: Session) -> Iterator[JournalCopy]:
-    """Do what :func:`journal_copy` does; if the system fails, raise an error that says what became
-    of the session.
+    """Do what :func:`journal_copy` does; if the system fails, raise an error about the state of the
+    session.
 
     Raises:
         YolofsError: it refused something; the sentence tells whether anything is done.

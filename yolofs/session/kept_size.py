@@ -73,7 +73,7 @@ class SessionSize(msgspec.Struct, frozen=True):
     all: int
     """As ``du`` says."""
     kept: int
-    """Of that for what base had before commits: what ``keep_commits.gib`` is about."""
+    """The share of the files kept for undo, which ``keep_commits.gib`` limits."""
 
 
 def size_of_session(session: bytes, fresh_from: int) -> SessionSize:

@@ -1,4 +1,4 @@
-"""Which record made a path show what it shows, and which commit made that real."""
+"""Finds the record that last changed a path, and the commit that put it into base."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def find_committed_change(
 
 
 def _only_above(last: LastChange, path: RelPath) -> bool:
-    """Tell whether all that is known is the rename of a directory above a path: that does not say
-    that anything was at the path.
+    """Tell whether the last record only renames a directory above a path, so that the path itself
+    may never have existed.
     """
     match last.record:
         case Rename(src=src, dst=dst):
@@ -169,9 +169,7 @@ def _by_another_name(session: Session, path: RelPath) -> Staged | None:
 
 
 def _effect_of(record: Record, path: RelPath, shown: Shown | None) -> str:
-    """Return what a record has done to what is shown at ``path``, empty if nothing that counts
-    now.
-    """
+    """Return a record's effect on the thing at ``path``; empty if it has none any more."""
     staged = shown.staged if shown is not None else None
     match record:
         case Stage():

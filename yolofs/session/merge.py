@@ -186,9 +186,7 @@ def let_base_win(session: Session, paths: Collection[RelPath]) -> None:
 
 
 def _unmerged(session: Session, tree: Tree, unmerged: Mapping[RelPath, StoreIno]) -> dict[StoreIno, Rebased]:
-    """Return what becomes of files that shall be as before a merge, by the fingerprints that the
-    merge gave them.
-    """
+    """Return the rebasing of files that go back to before a merge, by store inode."""
     xattrs = {record.base: recorded_xattrs(record.extra) for record in _marked_records(session)}
     rebased = {}
     for path, ino in unmerged.items():

@@ -174,8 +174,8 @@ def _kept_chapters(session: Session) -> Iterator[tuple[list[Chapter], list[str]]
 
 
 def _ended_in(run: Run, found: list[Chapter]) -> Chapter | None:
-    """Return the chapter in which a run ended; if it has no end, or that is not known, the one in
-    which it began.  None if that is not kept.
+    """Return the chapter in which a run ended; without a known end, the one in which it began.
+    None if that is not kept.
     """
     if run.end is not None:
         for chapter in found:

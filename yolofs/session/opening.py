@@ -1,6 +1,4 @@
-"""What comes before a session is open: where it lies, and that its journal and settings can be
-used.
-"""
+"""Steps before a session is open: find it, and check that its journal and settings can be used."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ class PastBase:
     # ---- as base
 
     def path(self, rel: bytes) -> bytes:
-        """Return the absolute path of what base had at a path; one at which nothing is, where it
-        had nothing.
+        """Return the absolute path of what base had at a path; if it had nothing, a path with
+        nothing at it.
         """
         where = self._find(RelPath(rel))
         if where.back is not None:

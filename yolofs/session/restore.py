@@ -152,9 +152,7 @@ def _names_of(session: Session, tree: Tree, staged: Staged) -> list[RelPath]:
 
 
 def _other_names_in_base(session: Session, source: Tree, tree: Tree, wanted: frozenset[RelPath]) -> list[RelPath]:
-    """Return the names that base has for edited files at some paths, where base is what comes
-    back.
-    """
+    """Return all base names of edited files at some paths, if base's version comes back."""
     files = {staged.home: staged for staged in tree.linked.values() if staged.home is not None}
     more: list[RelPath] = []
     for found in find_all_names_at(session.base, files).values():
@@ -229,8 +227,8 @@ def _copy(session: Session, source: NamedState, paths: Sequence[RelPath]) -> dic
 def _links_that_stay(
     here: StateFiles, there: StateFiles, differing: Sequence[RelPath]
 ) -> Iterator[tuple[FileIdentity, RelPath]]:
-    """Yield the files that come back and have a name that the view shows as it was then: a hard
-    link of that brings them back.
+    """Yield the returning files with another name that already shows them as then: a hard link of
+    it brings them back.
     """
     gone = frozenset(differing)
     for path in differing:

@@ -42,8 +42,8 @@ class KeptLines(NamedTuple):
     twice.
     """
     missing: int
-    """How many records between them have no line in the file, not even a bad one that was left out;
-    0 in version 1, which does not show that.
+    """How many records between them are lost without even a bad line; 0 in version 1, which cannot
+    tell.
     """
 
 

@@ -87,7 +87,9 @@ class UndoResult(msgspec.Struct, frozen=True):
     copies: list[RelPath]
     """Where a hard link came back as a file of its own."""
     as_now: list[RelPath]
-    """What came back as it was when it was undone, which is not what base had before the commit."""
+    """Paths that came back with the content they had at the undo, not with base's from before the
+    commit.
+    """
     left_out: dict[RelPath, tuple[str, ...]]
     """As :attr:`yolofs.commit.apply.execution.CommitOutcome.left_out`."""
     unfinished: str = ""
@@ -111,7 +113,9 @@ class PreparedUndo(msgspec.Struct):
     """Whether nothing of the commit stays."""
     store: KeptAndStore
     seen: dict[FileNumbers, Looks]
-    """What the files of base were that the commit had left, before that was looked at for drift."""
+    """The looks of the files that the commit had left in base, from before these were checked for
+    drift.
+    """
 
 
 def choose_commit(session: Session, number: int | None) -> EndedCommit:
@@ -450,9 +454,7 @@ def _write_carried(directory: bytes, undone: EndedCommit, records: Sequence[Keep
 
 
 def _known(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno]:
-    """Return the store inodes that are what base has, by path: those that the commit was made
-    from.
-    """
+    """Return the store inodes that equal base's files, by path: the commit was made from them."""
     known: dict[RelPath, StoreIno] = {}
     for index, step in enumerate(applied.plan.steps):
         if not isinstance(step, Create):

@@ -22,7 +22,8 @@ class Undoes(msgspec.Struct, frozen=True):
     numbers: list[int] = []
     """The store inodes that its plan needs and no journal names."""
     besides: list[int] = []
-    """Other undos of that commit, which had taken back what this one did not find any more."""
+    """Other undos of that commit: they had already taken back parts that this one no longer found.
+    """
     applies_again: bool = False
     """Whether that commit had taken another one back itself, so that this applies one again; the
     older one may not be kept any more."""

@@ -112,8 +112,8 @@ def is_later(
 
 
 def _is_another(st: os.stat_result, was: Fingerprint | None, last_ns: int, base: Base) -> bool:
-    """Tell whether something in base is not what it was; by its ctime where that is not known, or
-    not all of it.
+    """Tell whether a thing in base is not the former one; by its ctime, if little or nothing is
+    known of that.
     """
     if was is not None and not is_as_it_was(st, was, base):
         return True
@@ -145,8 +145,7 @@ def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) 
 
 
 def homes_known(tree: Tree) -> Iterator[RelPath]:
-    """Yield the base paths of which the view has a version that tells by its fingerprint what they
-    were.
+    """Yield the base paths of which the view has a version with a fingerprint of the original.
 
     A version that a partial commit has left at another path has none: base got the file by that
     very commit.

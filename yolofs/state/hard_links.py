@@ -51,8 +51,8 @@ def nlink_of(tree: Tree, base: Base, st: os.stat_result) -> int:
 
 
 def misnamed(records: Iterable[ChangeRecord]) -> tuple[Tree, list[tuple[Staged, RelPath]]]:
-    """Return the tree of some records, and what it shows of which they have the base path of a name
-    that did not move.
+    """Return the tree of some records, and its files that were recorded with the base path of
+    another name, one that did not move.
 
     That is how older versions recorded a file with hard links one name of which had been renamed
     after another was looked at.  The tree has the path that is right

@@ -190,9 +190,7 @@ class KeptBases:
                 self._append(header, content)
 
     def also_known(self, path: RelPath, known: bytes, like: bytes) -> None:
-        """Note that what is kept of a base file counts for another staged file, too, which takes
-        the place of one.
-        """
+        """Note that a kept base counts for another staged file, too, which replaces the first."""
         with contextlib.suppress(OSError):
             self._append(Header(path, known, like=like), b"")
 
@@ -317,8 +315,8 @@ def _found(
 
 
 def retain(store: Store, staged: Iterable[Staged], *, archive: bytes | None = None) -> None:
-    """Drop all that is kept of base files except for some staged ones: what a journal leaves that
-    has ended.  All of it stays in the directory ``archive``, if one is given.
+    """Drop all kept bases but those of some staged files; this follows the end of a journal.  All
+    of it stays in the directory ``archive``, if one is given.
 
     Raises:
         OSError: it cannot be written anew.
@@ -429,7 +427,7 @@ def _find(fd: int, key: bytes, position: int, size: int) -> int:
 def _follow(
     fd: int, places: dict[tuple[RelPath, bytes], tuple[Header, int, int]], place: tuple[RelPath, bytes]
 ) -> KeptBase | None:
-    """Return what was kept of an entry, or of the one that it is like; None if that is not
+    """Return the content kept for an entry, or for the one that it refers to; None if it is not
     whole.
     """
     seen = set()

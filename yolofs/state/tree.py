@@ -69,8 +69,9 @@ class Staged:
         view.
         """
         self.home = home
-        """The base path that its first entry showed when it was copied up, wherever that had been
-        renamed to; None for a file born in the view."""
+        """The base path of its first entry at copy-up, wherever that had been renamed to; None for
+        a file born in the view.
+        """
         self.links = links
         """How many names the base file had, if it had several; else 0."""
         self.names: list[Entry] = []

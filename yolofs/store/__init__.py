@@ -1,1 +1,3 @@
-"""Where data lies: base, read-only, and the store of what is staged, which keeps what is read."""
+"""The places of data: base, which is read-only, the store of staged data, and what both read
+through.
+"""

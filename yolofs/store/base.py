@@ -1,4 +1,4 @@
-"""Base, read-only: where its files lie, what must not be entered, what must not be seen.
+"""Base, read-only: the places of its files, and the places that must not be entered or seen.
 
 Nothing here writes.  Two kinds of base paths are set apart:
 
@@ -201,8 +201,7 @@ class Base:
         return rel in self.mounts or any(is_below(path, rel) for path in (*self.hidden, *self.pseudo))
 
     def mount_above(self, path: bytes) -> bytes:
-        """Return where the filesystem is mounted that a name lies on; the root's path if that is
-        none below base.
+        """Return the mountpoint above a name; the root's path if no mount lies between.
 
         No name can be moved, or get another (hard link), over the edge of a mount.  A path of the
         view will do: mounts stay where they are.
@@ -480,8 +479,8 @@ def read_link(path: bytes) -> bytes:
 
 
 def path_of(fd: int) -> bytes:
-    """Return a path that leads to what is held through one link of the system's, for functions that
-    need a path.
+    """Return a path to an open file, through one link of the system's, for functions that need a
+    path.
     """
     return b"/proc/self/fd/%d" % fd
 

@@ -1,5 +1,5 @@
-"""What stands in for base where somebody else knows what base had: before a commit, or when the
-view took something over.
+"""Stands in for base with its former files: those from before a commit, or from when the view took
+them over.
 
 Compiled with :class:`~yolofs.store.base.Base`, which no class can extend that is not compiled.
 """

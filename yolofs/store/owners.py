@@ -1,5 +1,5 @@
-"""The shown owners of store inodes: whom they belong to in the view, where the user could not give
-them to that user or group.  They lie in ``files/owners``, one line each.
+"""The shown owners of store inodes: the user and group in the view of files that could not be given
+to them.  They lie in ``files/owners``, one line each.
 
 A store inode belongs to the user who runs yolofs, in a group of theirs.  What it stands for may
 belong to somebody else, or to a group that the user is not in: a file of base that they may write

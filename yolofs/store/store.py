@@ -73,8 +73,8 @@ class Store:
         self._open_shards: dict[int, int] = {}
         """The descriptors of shards, while many of their store inodes are looked at."""
         self.elsewhere: Mapping[int, bytes] = {}
-        """Where store inodes are that a commit has put into base, while what shows them has not
-        ended yet.
+        """The base paths of store inodes that a commit has moved into base, while the old state is
+        still shown.
         """
         self.is_closed = False
         """Whether nothing may be made in it for now."""

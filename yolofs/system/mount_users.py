@@ -1,5 +1,4 @@
-"""Who uses a mount: found in ``/proc`` without ever touching the mount itself, which might be what
-hangs.
+"""Finds the users of a mount in ``/proc``, and never touches the mount itself, which might hang.
 
 Files are recognised by their mount's number (``mnt_id`` in fdinfo), looked up in the mount table
 that their process sees, and mappings by the device number.  Processes of other users stay unseen,

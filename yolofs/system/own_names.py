@@ -1,5 +1,4 @@
-"""The names by which every view knows what belongs to yolofs, whoever it belongs to, and does not
-show it.
+"""The names of yolofs's own files and directories, whoever owns them: no view shows them.
 
 Two of them hide whatever has them, so that nothing can be given them in a view, either.  The others
 depend on what lies there, as other things may be called so, too.
@@ -20,7 +19,7 @@ STATE_MARK = b".yolofs-state"
 NATIVE_SURVEY = b"native-survey"
 """In a state directory: what was seen in directories that sandboxes may have straight from base."""
 STATE_PARTS = frozenset({STATE_MARK, b"sessions", b"registry", b"trust", b"seal.key", b"machine-id", NATIVE_SURVEY})
-"""What lies in a state directory, wherever the user has put that."""
+"""The names in a state directory, wherever the user has put it."""
 JOURNAL = b"journal"
 """What tells a session's directory from another one called ``.yolofs``."""
 DISK_STATE = b".yolofs-"

@@ -88,9 +88,7 @@ class HostLinks:
     def __init__(self) -> None:
         self._targets: dict[bytes, bytes | None] = {}
         self.missing: set[bytes] = set()
-        """Where nothing is: nothing is below that either, and most of what is looked for is not
-        there.
-        """
+        """Paths without anything: nothing is below them either, and most lookups find nothing."""
 
     def target(self, path: bytes) -> bytes | None:
         """Return what the link at an absolute path holds, None for what is none."""

@@ -270,8 +270,8 @@ def may_never_change(target: bytes | int) -> bool:
 
 
 def birth_ns(path: bytes) -> int | None:
-    """Return when what is at a path, a link itself, was made, in ns; None where that is not told,
-    or not for good.
+    """Return the time of birth at a path, a link's own, in ns; None if it is not told, or not
+    lasting.
 
     Raises:
         OSError: as statx(2).
@@ -312,8 +312,8 @@ def device_and_type(target: bytes | int) -> tuple[int, int]:
 
 
 def _statx(target: bytes | int, mask: int, flags: int = 0) -> bytes:
-    """Return what statx(2) says of a path, a link itself, or of what is open; zeros where there is
-    no such call.
+    """Return statx(2)'s answer about a path, a link itself, or an open file; zeros without that
+    call.
     """
     statx = getattr(_libc, "statx", None)  # glibc has it from 2.28
     found = ctypes.create_string_buffer(_STATX_BYTES)

@@ -1,5 +1,5 @@
-"""Directories that one command works in and removes: the patch that an editor gets, the files that
-a diff tool gets, and such.
+"""Directories in which one command works: they hold an editor's patch, a diff tool's files, and
+such.
 
 Their command holds a lock on a file in them.  The system gives that back however the command ends.
 So what a killed command has left is told from what somebody works in, and anybody may remove it.

@@ -78,8 +78,8 @@ class _Reach:
     def going_on(
         self, name: bytes, patterns: list[Pattern]
     ) -> tuple[Sequence[tuple[int, int]], Sequence[tuple[int, int]]]:
-        """Return those that go on with a name, and those that may: what wildcards fit is not looked
-        at.
+        """Return the patterns that go on with a name, and those that may; wildcards are not matched
+        here.
         """
         by_name = self._by_name
         if by_name is None:  # most are asked for nothing below them

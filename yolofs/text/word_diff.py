@@ -1,6 +1,4 @@
-"""Hunks that show which words differ: ``[-old-]{+new+}`` in lines that have no mark of their
-own.
-"""
+"""Shows the words that differ, as ``[-old-]{+new+}``, in lines without a mark of their own."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def test_a_repository_that_is_staged_runs_nothing_for_a_tool_that_calls_git(
 
 
 def test_nothing_that_an_editor_would_act_on_is_handed_out(yolofs: Program, view: Path, tmp_path: Path) -> None:
-    """Neither by what is staged nor by what was there before, nor where it would be exempt."""
+    """Neither the staged version nor the earlier one, nor one at an exempt path."""
     for name in (".envrc", ".vscode/tasks.json"):
         (yolofs.project / name).parent.mkdir(exist_ok=True)
         (yolofs.project / name).write_text("before\n")

@@ -1,5 +1,5 @@
-"""``yolofs review`` where something fails that nobody has thought of: it ends, gives the terminal
-back, and tells; what is staged stays staged.
+"""An unforeseen failure in ``yolofs review``: it ends, gives the terminal back, and says so; all
+stays staged.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def looking(yolofs: Program) -> Iterator[tuple[Terminal, Path]]:
-    """Have a review look at what a commit would do, and never end: what git is asked by then waits
-    for a writer of the file that is given.
+    """Have a review foretell a commit, without end: git waits for a writer of the file that is
+    given.
     """
     ignore = Path(os.environ["HOME"]) / "ignore"
     (Path(os.environ["HOME"]) / ".gitconfig").write_text(f"[core]\n\texcludesFile = {ignore}\n")

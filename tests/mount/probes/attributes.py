@@ -155,7 +155,7 @@ def setgid_directories() -> Any:
 
 
 def setuid_and_setgid() -> Any:
-    """Which of the bits that lend rights stay after what, by whom."""
+    """Return the setuid and setgid bits left after each operation, by each user."""
     results: list[Any] = []
 
     def fresh(mode: int) -> None:

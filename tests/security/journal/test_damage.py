@@ -1,5 +1,5 @@
-"""A journal that was damaged between two commands: what is said, by whom, for how long; and nothing
-is silent.
+"""A journal was damaged between two commands: each command says so, in which line, and until it is
+repaired.
 """
 
 from __future__ import annotations

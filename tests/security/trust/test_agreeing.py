@@ -1,5 +1,5 @@
-"""Agreeing to what waits of a tree's settings: what is shown and asked, what is remembered, and for
-how long.
+"""Agreeing to the waiting lines of a tree's settings: they are shown and asked about, and
+remembered until they change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What judging costs, in steps: one comparison where nothing has changed, a way upwards where the
-rules have.
-"""
+"""The cost of a judgement, in steps: one comparison if no rule has changed, else a way upwards."""
 
 from __future__ import annotations
 

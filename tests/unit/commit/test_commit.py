@@ -1,6 +1,4 @@
-"""Committing: what it does to base beyond what the property tests compare, and what it does when it
-cannot.
-"""
+"""Commits: effects on base beyond those of the property tests, and refusals."""
 
 from __future__ import annotations
 

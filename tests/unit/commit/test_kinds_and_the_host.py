@@ -65,7 +65,7 @@ def prepared(place: Path, before: Kind, number: int) -> Iterator[Case]:
 
 
 class Moment(NamedTuple):
-    """What the host does, when the commit is broken off, and which way that is gone on with."""
+    """The host's edit, the moment at which the commit is broken off, and the way to go on."""
 
     edit: str
     step: int

@@ -1,4 +1,4 @@
-"""A file that says nothing is not parsed; what that comes to is the same."""
+"""A file without settings is not parsed, and the outcome is the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is in the way of a travel: those who write, and not a machine that takes its time."""
+"""Writers keep a travel from happening; a slow machine does not."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What was looked at a moment ago counts for a change that follows; what the view itself changed
-since does not.
-"""
+"""A look at base counts for a change a moment later, except after a change by the view itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Whoever asks about a file that has just lost a name waits, but for the thread that took the
-name.
-"""
+"""A thread that asks about a file with a name just lost waits, unless it took the name itself."""
 
 from __future__ import annotations
 

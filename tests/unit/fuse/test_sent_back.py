@@ -1,4 +1,4 @@
-"""Requests that are sent back, so that they wait for an answer where nothing is locked."""
+"""Requests are sent back, to wait for an answer without a lock."""
 
 from __future__ import annotations
 

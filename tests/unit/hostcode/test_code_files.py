@@ -1,5 +1,5 @@
-"""Which changes make code on the host: every way in which such a file can come, and what is
-ordinary work.
+"""Changes that make code on the host, in every way for such a file to come about; and ordinary
+work.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ AT = {
     ".config/other": "",
     "Documents/x": "",
 }
-"""The mark that something written at a path gets, none where that is ordinary work."""
+"""The mark of a file written at each path; empty for ordinary work."""
 
 
 def test_what_is_written_is_marked_by_its_path(scribe: Scribe) -> None:

@@ -1,6 +1,4 @@
-"""What is said of a damaged journal: the line, and what has become of it, as far as that can be
-told.
-"""
+"""The report on a damaged journal: the line, and its fate, as far as that can be told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A seal fits where, for whom and for what it was made, and says what does not fit."""
+"""A seal fits its own place, user and content; else it says what differs."""
 
 from __future__ import annotations
 

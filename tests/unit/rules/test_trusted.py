@@ -1,4 +1,4 @@
-"""What judging a tree's rules costs, in steps, and what holds where that would be too much."""
+"""The cost of judging a tree's rules, in steps, and the rules in force if it would be too high."""
 
 from __future__ import annotations
 

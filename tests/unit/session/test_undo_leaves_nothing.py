@@ -17,7 +17,7 @@ from yolofs.store.store import Store
 
 @pytest.fixture
 def project(tmp_path: Path) -> bytes:
-    """A commit of files that its undo has to copy: each of what it made, and of what it changed."""
+    """A commit of new and changed files, all to be copied by its undo."""
     place = tmp_path / "project"
     place.mkdir()
     (place / "linked").write_text("linked\n")

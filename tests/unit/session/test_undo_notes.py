@@ -1,4 +1,4 @@
-"""What an undo notes of the commit that it undoes outlives what that one had undone."""
+"""The notes of an undo outlive the commit that it undoes, and the notes of that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of base files at copy-up: what is found again, and what of it survives a crash."""
+"""Kept bases, made at copy-up, are found again, and survive a crash as far as they are whole."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def view(tmp_path: Path) -> CoreDriver:
 
 
 def kept(view: CoreDriver, path: bytes) -> bytes | None:
-    """Return what is kept for what is staged at a path, which is where it was in base."""
+    """Return the kept base of a staged file that has its old path."""
     view.overlay.kept_bases.close()
     entry = view.overlay.tree.find(path)
     assert entry is not None
@@ -198,7 +198,7 @@ def test_shared_content_takes_no_space(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("cut", [1, LARGE, LARGE + 10, LARGE + 2000])
 def test_of_a_kept_base_that_shares_blocks_what_a_crash_has_torn_off_is_passed_over(tmp_path: Path, cut: int) -> None:
-    """Also where there is a hole instead of what says what it is."""
+    """Also if the header is in the hole."""
     with sharing_disk.sharing_disk("xfs", tmp_path) as disk:
         store = Store(os.fsencode(disk / "files"))
         keep(store, (b"a", b"1", b"whole"))

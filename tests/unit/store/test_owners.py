@@ -1,6 +1,4 @@
-"""Whom store inodes belong to in the view, where the user could not give them to that user or
-group.
-"""
+"""The shown owners of store inodes that could not be given to their user or group."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ class Meanwhile(NamedTuple):
     it back into.
     """
     written: list[RelPath]
-    """What was put there was a store inode itself, and the host has written to it: so what is
-    staged there is that.
+    """Paths at which a step had put a store inode itself and the host wrote to it: this version is
+    staged now.
     """
     given: list[RelPath]
     """What it has given another mode or owner, which stays."""
@@ -247,7 +247,7 @@ class BackInPlace(ResumedSteps):
     def _give(
         self, path: RelPath, was: MetadataBefore, ino: StoreIno | None, said: step_log.LoggedStep, *, times: bool = True
     ) -> None:
-        """Give what is at a path the metadata that it had, if it is of that kind still.
+        """Give the old metadata back at a path, unless a thing of another kind lies there now.
 
         If a step has given it that of a store inode ``ino``, of which the log has ``said``, what
         the host has given it since stays.

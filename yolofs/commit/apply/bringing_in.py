@@ -146,9 +146,7 @@ class BringingIn(Keeping):
         self._swap_in(beside, step)
 
     def _loses_links(self, step: Place, source: Spot) -> bool:
-        """Tell whether what is about to be copied is, or holds, a file of which other names stay
-        where they are.
-        """
+        """Tell whether a copy would part a file from its other names, which stay where they are."""
         is_linked_again = any(isinstance(other, Link) and other.existing == step.path for other in self._plan.steps)
         return not is_linked_again and has_names_elsewhere(self._at(source))
 

@@ -89,8 +89,7 @@ def move(
     listing: DirectoryListing,
     note: Callable[[Sequence[Copied]], object] = lambda _: None,
 ) -> None:
-    """Move what is left in the directories of a tree to others, which are made where they are not
-    there yet.
+    """Move the rest of a directory tree into another tree, and make its missing directories.
 
     The old ones are gone then; before that ``note`` is told which new one stands for which.  It can
     be done again after a crash at any moment.

@@ -146,7 +146,7 @@ def remove_before_it_begins(parking: bytes) -> None:
 
 
 def remove_gone(parking: bytes) -> None:
-    """Remove a commit's directory that was put aside, and before that what it has on other devices.
+    """Remove a commit's directory that was put aside, but first its folders on other devices.
 
     Raises:
         OSError: something cannot be removed; what tells of it stays.

@@ -1,4 +1,4 @@
-"""Where base has its files while a commit is half done: what has moved already, and what is parked.
+"""The present places of base's files during a commit: some have moved, some are parked.
 
 By that a view stays what it was, with the paths that base had before the commit, while the commit
 can neither go on nor be taken back.  Only the inode numbers of what lies where tell which steps a

@@ -1,5 +1,5 @@
-"""Finds which steps of an interrupted commit are done, by what lies where, and removes what is half
-made.
+"""Finds the steps of an interrupted commit that are done, from the files at their places, and
+removes half-made files.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class DoneSteps(Identified):
         return is_far and self._inode(Spot(*split(step.path))) == step.inode
 
     def _has_arrived(self, step: Arrival) -> bool:
-        """Tell whether a step has put its thing in place, or do what is left of that; else clear
-        what is half made.
+        """Tell whether a step has put its thing in place, and do the rest of it then; else clear
+        half-made files.
         """
         source, beside = self._comes_from(step), self._beside(step.path, step.number)
         away = self._away(step.path, step.number)
@@ -150,8 +150,7 @@ class DoneSteps(Identified):
         return True
 
     def _is_in_place(self, step: Arrival, partners: Sequence[Spot]) -> bool:
-        """Tell whether a step's path has what it is to have; keep what was there, if that was left
-        undone.
+        """Tell whether a step's path has its new thing; keep the old one, if the step had not yet.
 
         ``partners``: where that may have come from by a rename.
         """
@@ -192,8 +191,8 @@ class DoneSteps(Identified):
         return False
 
     def _is_there_still(self, step: Park | Remove, said: LoggedStep) -> bool:
-        """Tell whether what the log says went is where it was; what the host has made there may
-        have got its number.
+        """Tell whether a thing is still in its place though the log says that it went; a new file
+        of the host's may have the same number.
         """
         spot = Spot(*split(step.path))
         if self._inode(spot) != step.inode:

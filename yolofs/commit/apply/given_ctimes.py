@@ -55,8 +55,8 @@ class PutInPlace(NamedTuple):
     unset: frozenset[int]
     """The inode numbers of what may not look as the plan says, as not all of it could be set."""
     parted: list[FileBefore]
-    """What had lost names already when this process began, or cannot be asked for its ctime by the
-    name that it lost: that is to be looked up.
+    """Files that had lost names before this process began, or whose lost name no longer tells their
+    ctime: they must be looked up.
     """
 
 
@@ -64,8 +64,7 @@ Arrived: TypeAlias = Callable[[PutInPlace], None]
 
 
 def note_before(directory: bytes, copies: Sequence[PartedCopy], plan: Plan) -> list[FileBefore]:
-    """Note, durably, what the files are that are about to lose names to ``copies``; return all that
-    is noted.
+    """Note, durably, the files that are about to lose names to ``copies``; return all such notes.
 
     What the host has changed since its step is left out.
 

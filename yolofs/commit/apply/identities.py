@@ -83,7 +83,7 @@ class Identified(Steps):
 
     @property
     def _copied_paths(self) -> frozenset[RelPath]:
-        """Where things are put that had to be copied, as far as that is noted."""
+        """The paths of steps whose thing had to be copied, as far as that is noted."""
         return frozenset(step.path for step in self._places.values() if self.made_by_step(step) is not None)
 
     def _recall_looks(self, ready: Ready) -> None:
@@ -109,8 +109,8 @@ class Identified(Steps):
         return there if there is not None or made is None else made.inode
 
     def made_for_link(self, step: Link) -> MadeObject | None:
-        """Return what was made before the first step for the name that a link is made from, None if
-        that was not.
+        """Return the file behind a link step's other name, if the commit made it before the first
+        step; else None.
         """
         return self._made.get(self._numbers_of_files.get(step.existing, -1))
 
@@ -162,8 +162,8 @@ class Identified(Steps):
         return self._in(self._parked, number)
 
     def _stays_beside(self, number: int, aside: Spot) -> bool:
-        """Tell whether what is parked, wherever it is now, is another user's directory that cannot
-        come to lie in another one.
+        """Tell whether the parked thing, wherever it is now, is another user's directory and cannot
+        move to another parent.
         """
         park, place = self._parks[number], self._places.get(number)
         for spot in (aside, *(Spot(*split(one.path)) for one in (place, park) if one is not None)):
@@ -213,9 +213,7 @@ class Identified(Steps):
             remove_tree(self._at(spot))
 
     def recall(self, step: Step) -> None:
-        """Take note of a step that is done: of what it left where it had to be copied to another
-        device.
-        """
+        """Take note of a step that is done, with the leftovers of its copies to another device."""
         match step:
             case Park():
                 aside = self._shelter(step.path, step.number)

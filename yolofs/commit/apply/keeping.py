@@ -1,4 +1,5 @@
-"""What all steps of a commit do: keep what base had, and leave notes of what was made and replaced.
+"""Work common to all steps of a commit: keep base's old files, and leave notes about new and
+replaced ones.
 
 What is on another device is copied there, and its original deleted once that is durable.
 """
@@ -68,13 +69,11 @@ class Keeping(Preparing):
         self._numbers_names: dict[int, bool] = {}
         """By number of a device, whether it may have an inode number for each name of a file."""
         self._leftovers: dict[Spot, FileNumbers] = {}
-        """What was copied and is there twice, and which thing lies at each spot: only that is
-        deleted in the end, whatever somebody has given its name to.
+        """The second places of copied things, with the thing at each: only that one is deleted in
+        the end, whoever has taken its name.
         """
         self._copied: set[Stamp] = set()
-        """The ctimes, by inode number, of what lies in directories that were copied to where they
-        are to be.
-        """
+        """The ctimes, by inode number, of all that lies in copied directories."""
         self._marked: set[int] = set()
         """The inode numbers of what steps of this process have made or copied themselves."""
         self._swept: list[tuple[Stamp, Stamp]] = []
@@ -103,8 +102,8 @@ class Keeping(Preparing):
         return self._beside(path, number)
 
     def _shelter(self, path: RelPath, number: int) -> Spot:
-        """Return a spot on the device of ``path`` that stays where it is: beside its topmost
-        ancestor that moves.
+        """Return a spot on the device of ``path`` that no step moves: beside its topmost ancestor
+        that moves.
         """
         top = path
         above = split(path)[0]
@@ -169,8 +168,8 @@ class Keeping(Preparing):
                 self._leftovers[spot] = st.st_dev, st.st_ino
 
     def _keep_before(self, old: Spot, step: Arrival) -> Spot:
-        """Keep what a rename is about to replace, and return where: on the device that the old name
-        is on.
+        """Keep the file that a rename is about to replace, and return its place, on the device of
+        the old name.
         """
         kept = Spot(self._replaced, b"%d" % step.number)
         if self._is_linked(old, kept):

@@ -1,5 +1,5 @@
-"""Folders in which a commit makes what cannot be made in its own: what goes to another device than
-the session's, and what is to belong to a group that the user is not in.
+"""Folders for new files that cannot be made in the commit's own directory: those for another
+device, or for a group without the user.
 
 One on another device lies in a directory of base there, which stays where it is: the topmost one
 that may be written in.  The kernel gives a folder the group of a setgid directory that it is made
@@ -222,9 +222,8 @@ def _note(parking: bytes, folders: Sequence[NotedFolder]) -> None:
 
 
 def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
-    """Remove the folders of the commit in a directory, whose names begin with ``name``, with all
-    that is left in them, durably; return the stamps before and after of the directories that they
-    lay in.
+    """Remove the commit's folders whose names begin with ``name``, with all in them, durably;
+    return the stamps of their parents before and after.
 
     Whoever calls this is about to remove what tells of them.
 

@@ -171,8 +171,8 @@ def copies_noted(copies: Iterable[PartedCopy]) -> list[Copied]:
 
 
 def names_of_several(place: bytes, name: bytes) -> dict[bytes, FileNumbers]:
-    """Return which file each name is, in what lies at a place, of the files that have several;
-    ``name``: its own.
+    """Return the names at a place, or below it, of files with several names, each with its file;
+    ``name`` stands for the place.
     """
     try:
         st = os.lstat(place)

@@ -104,8 +104,7 @@ class Places:
         self.left_out: dict[RelPath, tuple[str, ...]] = {}
         """What could not be carried over: path to names such as ``owner``."""
         self._unset = UNSET
-        """The name of the file in which that is noted, for the process that goes on after a kill.
-        """
+        """The name of the file with these notes, for a process that goes on after a kill."""
 
     def __enter__(self) -> Self:
         return self

@@ -222,7 +222,7 @@ class Preparing(Places):
         return True
 
     def _folder_of_group(self, step: Create | MakeDirectory | Duplicate) -> Folder | None:
-        """Return a folder whose new files get the group that what a step makes is to have.
+        """Return a folder whose new files get the group that a step's thing is to have.
 
         None if the user can give it that group, or if there is no place for such a folder.
         """

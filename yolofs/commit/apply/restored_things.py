@@ -35,8 +35,8 @@ def restored_things(
     looks: Mapping[int, Collection[Looks]],
     untimed: Collection[tuple[int, Looks]],
 ) -> tuple[set[ObjectIdentity], set[ObjectIdentity]]:
-    """Return the identities of everything that a commit moved or changed and that is as it was
-    again, and of those among it whose times could not be set back.
+    """Return the identities of the things that are again as before the commit, and of those among
+    them without their old times.
 
     What the host has changed meanwhile, or put there, is left out: its ctime is its own.
 

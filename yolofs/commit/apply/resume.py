@@ -1,5 +1,5 @@
-"""Finishing a commit that a crash interrupted: the steps that are left, told from those done by
-what is where.
+"""Finishes a commit that a crash interrupted: finds the steps still to do, from the files at their
+places.
 
 The log says which steps are done for certain.  After a killed process only the next one is in
 doubt; after a power failure several may be, as the log is not waited for.  So each step that is
@@ -74,9 +74,7 @@ class ResumedSteps(SwappedOut):
         self._move_on(aside, folder, number, path)
 
     def _check_victim(self, step: Step) -> None:
-        """Check that a step would move away what the plan says; what the host has put there since
-        stays.
-        """
+        """Check that a step would move away the plan's thing; a newer one of the host's stays."""
         match step:
             case Park() | Remove() if self._half_moved(step) is not None:
                 return
@@ -121,8 +119,8 @@ class ResumedSteps(SwappedOut):
         return True
 
     def done_in_place_to(self, step: Step) -> Iterator[int]:
-        """Yield the numbers, from 0, of the steps that change in place what a step puts where it
-        is to be, or something in it.
+        """Yield the numbers, from 0, of later steps that change in place the thing of a ``Place``,
+        or something in it.
         """
         if not isinstance(step, Place):
             return

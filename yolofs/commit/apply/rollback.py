@@ -140,8 +140,8 @@ class BackSteps(BackInPlace):
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
     def _is_bases(self, path: RelPath) -> bool:
-        """Tell whether what lies at a step's path is what the step is about, and not something of
-        the host's, nor what was to be replaced.
+        """Tell whether a step's own thing lies at its path: neither the host's, nor the one to be
+        replaced.
         """
         return not self._is_the_hosts(path) and not self._lies_there_still(path)
 
@@ -154,7 +154,7 @@ class BackSteps(BackInPlace):
         return restored_things(self._plan, self._moves, self._before, self._looks, self._untimed)
 
     def clear_backups(self) -> None:
-        """Remove what was kept of files that have their content again, which is durable by now."""
+        """Remove the kept contents of files that have these contents again, durably."""
         for spot in self._written:
             self._clear(spot)
 
@@ -230,8 +230,8 @@ class BackSteps(BackInPlace):
     # ---- in
 
     def _take_away(self, step: _Arrival, said: step_log.LoggedStep) -> None:
-        """Undo a step that brought something in: put that back where it came from, and put what it
-        replaced back in its place.
+        """Undo a step that brought a thing in: put it back to its source, and the replaced one back
+        in its place.
         """
         self._directories.forget(step.path)
         if isinstance(step, Create) and (linked := self.linked_from(step)) is not None:
@@ -371,8 +371,8 @@ class BackSteps(BackInPlace):
     def _swap_back(
         self, step: _Arrival, target: Spot, old: Spot, *, is_ours: bool, said: step_log.LoggedStep, source: Spot | None
     ) -> None:
-        """Put ``old`` at ``target`` again, and what is there where it came from, or among what the
-        host made.
+        """Put ``old`` back at ``target``; the thing there goes back to its source, or among those
+        of the host.
         """
         where = split(step.path)
         src = (self._unlocked(old), old.name)

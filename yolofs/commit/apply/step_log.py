@@ -29,7 +29,7 @@ _MOST_BYTES = 1 << 30
 
 
 class ObjectIdentity(NamedTuple):
-    """What a thing was at one moment; whoever changes it later changes that."""
+    """The identity of a thing at one moment; any later change of the thing changes it."""
 
     device: int
     inode: int

@@ -128,8 +128,8 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         self.give_kept_back()
 
     def close_again(self, place: Callable[[RelPath], RelPath | None]) -> None:
-        """Give directories their modes back that a killed process has opened up, and note which
-        have lost setgid by that.
+        """Set back the modes of directories that a killed process has opened up, and note those
+        without setgid since.
 
         ``place`` tells where a directory is by now.
         """

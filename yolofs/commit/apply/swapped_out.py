@@ -38,8 +38,8 @@ class SwappedOut(DoneSteps):
         """The paths of the store inodes that themselves have got names in base, by inode number."""
 
     def put_swapped_back(self, ready: Ready | None) -> None:
-        """Put in order what is left of taking a commit back that was killed between two renames:
-        what was to make way for the old thing lies where the old thing was.
+        """Put in order a rollback that was killed between two renames: the thing that was to make
+        way lies at the old thing's place.
 
         Danger: it may be the only copy, and whatever is left there is removed.
         """
@@ -65,7 +65,7 @@ class SwappedOut(DoneSteps):
                     self._keep_found(spot, step)
 
     def _put_moved_in_order(self, step: Place, spot: Spot, thing: int) -> None:
-        """Put what a step moved, or anything else that was at its path, where it belongs."""
+        """Put the thing that a step moved, or another one from its path, where it belongs."""
         source = self._comes_from(step)
         is_moved = thing == self._moved(step)
         if is_moved and spot == source:

@@ -1,5 +1,5 @@
-"""Taking a commit back, from the log and what is where: all of its steps, then what it leaves
-behind.
+"""Takes a commit back, by its log and the files at their places: first its steps, then its
+leftovers.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from yolofs.system.stop_signals import exit_code_of
 from yolofs.text.enumeration import some_of
 
 TellRestored: TypeAlias = Callable[[set[step_log.ObjectIdentity], set[step_log.ObjectIdentity]], None]
-"""Is told the identities of what is in its place again, and of what among it could not be given the
-times that it had.
+"""Called with the identities of restored things, and of those among them that could not get their
+old times.
 """
 
 
@@ -52,8 +52,8 @@ def take_commit_back(
     progress: Progress | None = None,
     durable: bool,
 ) -> RolledBackError | CommitError:
-    """Take a commit back that has just failed; return the error that tells so, or what failed in
-    taking it back.
+    """Take back a commit that has just failed; return an error that tells of that, or of a failure
+    to do so.
     """
     with no_interrupt():
         try:
@@ -115,8 +115,8 @@ def outcome_text(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
 
 
 def found_text(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
-    """Return what the host had put in the way of a commit, and where that lies now; empty if there
-    is nothing.
+    """Return a sentence on files of the host's that were in a commit's way, and on their place now;
+    empty if there are none.
     """
     if not found:
         return ""

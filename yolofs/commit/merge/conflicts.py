@@ -105,9 +105,7 @@ def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[OverriddenName
 
 
 def _as_kept(base: Base, store: Store, names: Sequence[OverriddenName]) -> frozenset[RelPath]:
-    """Return the paths at which a staged file took the place of a base file that still is what it
-    was then.
-    """
+    """Return the paths of staged files that replace a base file which has not changed since."""
     new = [(name, name.natural, name.entry.staged) for name in names if name.natural is not None]
     places = [(natural, staged) for _, natural, staged in new if staged is not None and staged.home is None]
     same = still_as_kept(base, store, places)
@@ -119,8 +117,8 @@ def _is_time_alone(change: Change) -> bool:
 
 
 def _base_paths_in_use(tree: Tree, names: Sequence[OverriddenName]) -> set[bytes]:
-    """Return the base paths whose objects the view still shows, under whatever name, or has a
-    version of that tells what they were.
+    """Return the base paths of objects that the view still shows, or has a version of with a
+    fingerprint.
     """
     in_use: set[bytes] = {name.entry.source for name in names if name.entry.source is not None}
     in_use.update(homes_known(tree))

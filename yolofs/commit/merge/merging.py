@@ -1,6 +1,4 @@
-"""Merging what is staged with what base has by now, path by path: what would come of it; nothing is
-written here.
-"""
+"""Merges the staged version of each path with base's present one, without writing anything."""
 
 from __future__ import annotations
 
@@ -102,8 +100,8 @@ def merge_paths(
     paths: Sequence[RelPath],
     restored: AbstractSet[Stamp] = frozenset(),
 ) -> list[Merge | Unmergeable]:
-    """Return what merging comes to at the paths of conflicts; ``records`` are those that lead to
-    the state, and ``restored`` ctimes that are not the host's doing.
+    """Return the result of a merge at each conflict; ``records`` lead to the state, and
+    ``restored`` are ctimes of yolofs's own doing.
 
     Blocks while texts are read and merged.
     """

@@ -16,7 +16,7 @@ from yolofs.text.line_diff import split_lines
 
 
 class _ReplacedLines(NamedTuple):
-    """Where lines of what the text was were replaced, and by what."""
+    """Lines of the original text, and the lines that replace them."""
 
     start: int
     end: int

@@ -72,8 +72,7 @@ class TextMerger:
         self._held.close()
 
     def merge(self, ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
-        """Merge what is staged and what base has, against what the text ``was``; if that is None,
-        both were made anew.
+        """Merge the staged text and base's, against the original ``was``; with None both are new.
 
         Blocks, for a second or so where texts are large and have little in common.
         """

@@ -75,8 +75,8 @@ class _Cutting:
                 yield CutLink(new, others, missing, keeps_old)
 
     def _moved(self) -> Iterator[tuple[RelPath, RelPath, tuple[int, int]]]:
-        """Yield each file with hard links that is copied as it moves: where it is, where it comes
-        to be, and its device and inode number.
+        """Yield each file with hard links that a move copies: its old path, its new path, its
+        device and inode number.
         """
         parks = {step.number: step.path for step in self._plan.steps if isinstance(step, Park)}
         for step in self._plan.steps:

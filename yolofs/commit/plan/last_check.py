@@ -51,8 +51,8 @@ def check_names(plan: Plan, tree: Tree, base: Base) -> None:
 
 
 def check_rest(plan: Plan, tree: Tree, base: Base, rest: Tree) -> None:
-    """Refuse a plan after which ``rest``, what stays staged, would not show over base what ``tree``
-    shows over it now.
+    """Refuse a plan if ``rest``, left staged over the new base, would show another view than
+    ``tree`` does now.
 
     Raises:
         YolofsError: as :func:`check_names`.
@@ -66,7 +66,7 @@ _NO_NAMES: dict[bytes, _Object | None] = {}
 
 
 class _Object:
-    """Something that base will have: what it has at ``base`` now, or a thing that is made."""
+    """A thing of base after the commit: the present one at ``base``, or a new one."""
 
     __slots__ = ("base", "children", "ino")
 
@@ -157,8 +157,8 @@ class _NamesAfter:
 
 
 class _Seen(NamedTuple):
-    """What a name shows: something staged, something that base has now, or something that base will
-    have.
+    """The meaning of a name: a staged thing, a thing of base now, or a thing of base after the
+    commit.
     """
 
     entry: Entry | None
@@ -314,9 +314,7 @@ class _ViewWithBaseAfter:
     # ---- which names are one file
 
     def _is_same_file(self, now: _Seen, then: _Seen) -> bool:
-        """Note which file of base a file of the view becomes; tell whether that fits what its other
-        names said.
-        """
+        """Note the future base file of a file of the view; tell whether its other names agree."""
         was: _File
         if now.staged is not None:
             was = now.staged.ino

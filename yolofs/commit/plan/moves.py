@@ -40,14 +40,14 @@ class Moves:
         return _translate(path, self._new)
 
     def ground(self, directory: RelPath) -> RelPath:
-        """Return the nearest directory of base that stays where it is and that is, or will hold, a
-        ``directory`` of the plan.
+        """From a ``directory`` of the plan upwards, return the first that neither moves nor lies in
+        one that does.
         """
         return _above_all(directory, self._old)
 
     def stays(self, directory: RelPath) -> RelPath:
-        """Return a ``directory`` that base has before the commit, or the nearest one above it, that
-        stays where it is.
+        """From a ``directory`` of base before the commit upwards, return the first that neither
+        moves, goes, nor lies in one that does.
         """
         return _above_all(directory, self._new)
 

@@ -163,9 +163,7 @@ class _StepLines:
         return ", so that it keeps its owner and group"
 
     def _arrival(self, step: Place) -> str:
-        """Return what says where something comes from, and that it comes to be at the path of a
-        step.
-        """
+        """Return words for a step that puts a thing at its path, and for its source."""
         path = self.shown(step.path)
         match self._comes_from.get(step.number):
             case Park() as parked:

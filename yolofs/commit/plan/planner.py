@@ -251,8 +251,8 @@ class _Planner:
         self._set(name.path, self._survivors.of[name.entry], staged)
 
     def _set(self, path: RelPath, rel: RelPath, staged: Staged) -> None:
-        """Add the step that gives a file what is staged for it; base has it at ``rel``, and
-        ``path`` is the one that it will have then.
+        """Add the step that brings a staged version into base's own file; base has it at ``rel``
+        now, and at ``path`` by then.
         """
         if staged.ino in self._tree.left_times:
             return
@@ -310,9 +310,7 @@ class _Planner:
 
 
 def _other_home(name: OverriddenName, staged: Staged) -> RelPath | None:
-    """Return where base has the file that a staged one is a version of, None if that is the very
-    name.
-    """
+    """Return the base path of a staged file's original; None if it is this name's own."""
     return staged.home if staged.home != name.natural else None
 
 

@@ -114,7 +114,7 @@ class _Script:
         self._root = plan.root
         self._store = store
         self._opened: set[RelPath] = set()
-        """Directories that are opened up, by the paths at which that was done."""
+        """Directories that are opened up, by their paths at that moment."""
         self._closed = {
             step.path: stat.S_IMODE(step.was.mode)
             for step in plan.steps

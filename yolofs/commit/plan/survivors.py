@@ -1,4 +1,4 @@
-"""What survives a commit: which object of base lives on under which name of the view.
+"""Finds the objects of base that survive a commit, and the name of the view under which each does.
 
 An object that the view still has survives under one name.  If that is where it is already, it
 stays; if it is elsewhere, it moves.  An object that survives under no name goes, and a name under
@@ -48,14 +48,14 @@ class Survivors:
         self.first: dict[Staged, Entry] = {}
         """Of several hard links the one that is made first; the others are linked to it."""
         self.nameless: list[tuple[Staged, RelPath]] = []
-        """Files that base has under names that nobody has looked at, and where it has them now."""
+        """Staged files of which base has names that nobody has looked at, each with a base path."""
         self.given: dict[Entry, Staged] = {}
         """Names that survive, and get what is staged beside the :attr:`first` one: they are no
         links of it any more, as one of the two moves to another device or mount.
         """
         self.given_unseen: list[tuple[RelPath, RelPath, Staged]] = []
-        """The same of names that nobody has looked at: where they come to be, where base has them,
-        and what they get.
+        """Unseen names that get a new version: the path after the commit, the base path now, and
+        the version.
         """
         self.cut_off = [name.path for name in self.names if name.is_cut_off]
         """What cannot be committed, as its directory is gone from base."""
@@ -139,8 +139,8 @@ class Survivors:
             self._keep_hard_link(self.by_entry[entry], rel)
 
     def _may_show_unseen(self, staged: Staged) -> bool:
-        """Tell whether the view may show a staged file by a name of base's file that has no other
-        file or version: one that nobody has looked at, or one that was renamed.
+        """Tell whether the view may show a staged file at a base name that was never looked at, or
+        at a renamed one.
         """
         file, place = self._base_file(staged), staged.origin if staged.origin is not None else staged.home
         st = self._base.look(place) if place is not None else None
@@ -198,8 +198,8 @@ class Survivors:
         return self._base.mount_above(self.by_entry[entry].path) != self._base.mount_above(rel)
 
     def _copy_of(self, rel: RelPath) -> RelPath | None:
-        """Return the base path of the thing that is copied as it moves and that is, or holds, what
-        base has at a path; None if there is none.
+        """Return the base path of the thing that a move copies and that is, or holds, the thing at
+        ``rel``; None if there is none.
         """
         while rel:
             if (entry := self._moved.get(rel)) is not None:

@@ -42,9 +42,9 @@ class BaseAfterwards:
         survivors: Survivors,
         homes: Mapping[RelPath, ReturningFile],
     ) -> None:
-        """``kept``: the store, and what earlier commits keep; ``survivors``: the parts of base that
-        ``first`` keeps; ``homes``: what comes back, by the place at which base has another version
-        of it now.
+        """``kept``: the store, and the things that earlier commits keep; ``survivors``: the parts
+        of base that ``first`` keeps; ``homes``: returning files, by the base path of their present
+        version.
         """
         self._first = first
         self._base = base
@@ -136,8 +136,8 @@ class BaseAfterwards:
         return None, rel if self._base.look(rel) is not None else None
 
     def comes_there(self, slot: RelPath | None, there: Entry | None) -> tuple[RelPath | None, Fingerprint | None]:
-        """Return the place and fingerprint of a file that comes back where another one is shown:
-        that it replaces.
+        """Return the slot and the fingerprint of a base file that a returning file replaces, or two
+        Nones.
         """
         kept = kept_of(there.staged.ino) if there is not None and there.staged is not None else None
         if slot is None or slot in self._renamed or there is None or there.staged is None or kept is None:

@@ -118,8 +118,8 @@ class Choice:
 
     @property
     def left_times(self) -> dict[Staged, RelPath]:
-        """Files of which names are taken, and of which nothing but the time differs at their other
-        names: that stays.  Each with one of these names, in base.
+        """Files that are taken under some names and differ by their time alone at others: that time
+        stays.  Each with one of these names, in base.
         """
         return {
             staged: name
@@ -286,9 +286,7 @@ class Choice:
     # ---- what they need of each other
 
     def _settle_directories(self) -> bool:
-        """Make sure that new directories are taken with what is in them; return whether that
-        changed anything.
-        """
+        """Take new directories along with their content; return whether that changed anything."""
         before = set(self.taken)
         for unit in sorted(before, key=_first_path):
             for directory in self._needed_by(unit):

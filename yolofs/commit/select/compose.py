@@ -43,8 +43,8 @@ def compose(
     homes: Mapping[RelPath, ReturningFile] = {},
     sign: Callable[[Keep, Staged | None], Keep] = lambda record, _: record,
 ) -> ComposedRest:
-    """Return what is staged over base as ``first`` makes it, so that the view is what ``second``
-    shows over base now.
+    """Return the staging over base after ``first`` that shows the same view as ``second`` over base
+    now.
 
     Makes store inodes, which go again if it fails, and changes nothing else.  ``commits``: the
     directory of all commits.  ``known`` are store inodes that are just what base has at a path; of
@@ -243,8 +243,8 @@ class _Composing:
             self._hidden.append(entry)
 
     def _count_hidden(self) -> None:
-        """Count the names that base will have and the view lacks, of files of which the first tree
-        makes hard links and that stay.
+        """Count, for each hard-linked file that stays, the future names in base that the view
+        lacks.
         """
         todo = self._hidden
         while todo:

@@ -112,8 +112,8 @@ class LinkedAnew:
                 self._anew.add(Keep(0, path, source=next(places)))
 
     def _slot_of(self, path: RelPath) -> RelPath | None:
-        """Return the base path that a path of the view shows afterwards by the directory that it
-        lies in; None if that is not one of base.
+        """Return the future base path of a path of the view, by its parent; None if the parent is
+        not base's.
         """
         above, name = split(path)
         shown = self._second.resolve(above)

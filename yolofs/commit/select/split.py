@@ -80,9 +80,7 @@ class Authors:
         self._xattrs: dict[Fingerprint, Extra] = {}
         """What is told of the extended attributes of base files, by what they were at copy-up."""
         self._marked: dict[RelPath, Extra] = {}
-        """What is told of files that were merged, and in which marks may stand, by their base
-        paths.
-        """
+        """The extra fields of merged files that may hold marks, by base path."""
         for record in records:
             if runs_at is not None:
                 self._note_runs(record)
@@ -298,8 +296,8 @@ class Splitter:
         return [*counts, *parents_first(self._taken_records())]
 
     def taken_as_state(self) -> list[Keep]:
-        """Return the same as a state that goes on being shown, with all that it has of files with
-        several names, and what base had.
+        """Return the records of the taken part as a state that is still shown, with its hard links
+        and what base had.
         """
         facts = [*self._unlinked_by(is_taken=True), *self._base_had(is_taken=True)]
         return [*facts, *parents_first(self._taken_records())]
@@ -383,8 +381,8 @@ class Splitter:
         )
 
     def _base_had(self, *, is_taken: bool) -> list[Keep]:
-        """Return what base had where one of the parts has something else; the one that is left is
-        over base as it will be.
+        """Return records of what base had under the taken part, or under the rest; the rest lies
+        over the new base.
         """
         slots = (entry for entry in self._units.slots if (self._units.of[entry] in self._taken) is is_taken)
         hidden = {natural for entry in slots if (natural := natural_path(entry)) is not None}

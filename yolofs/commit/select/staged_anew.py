@@ -131,8 +131,8 @@ class StagedAnew:
             self.add(record)
 
     def _linked_to_what_stays(self, rel: RelPath, st: os.stat_result) -> StoreIno | None:
-        """Stage another name of a file, which stays in base, so that names that do not can be links
-        of it.
+        """Stage another name of a file that stays in base; names that do not stay can then be its
+        links.
         """
         names, _ = find_names_at(self._base, rel)
         staying = [(name, place) for name in names if (place := self._after.place_of(name)) is not None]
@@ -226,8 +226,8 @@ class StagedAnew:
         return ino
 
     def _path_in_view(self, rel: RelPath) -> RelPath | None:
-        """Return where the view shows what base has at a path; None if that cannot be told, or it
-        does not.
+        """Return the view's path of the thing at a base path; None if the view does not show it, or
+        nobody can tell.
         """
         above, name = split(rel)
         while above:

@@ -30,9 +30,7 @@ from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
 
 DirectoryKey: TypeAlias = RelPath | Entry
-"""Which directory: the base path of one that base has, the entry of one that was born in the
-view.
-"""
+"""A key for a directory: its base path, or the entry if it was born in the view."""
 
 
 NOTHING_TOGETHER: Mapping[RelPath, RelPath] = {}
@@ -201,8 +199,8 @@ class Units:
         return self._base.number(st)
 
     def _tie_to_removed(self, what: Entry | Staged, source: RelPath) -> None:
-        """Tie what was in a directory that is gone to that directory: it cannot go while there is
-        something in it.
+        """Tie a thing to the removed directory that it has left: the directory cannot go before it
+        is empty.
         """
         while source:
             source = split(source)[0]
@@ -357,9 +355,7 @@ def natural_path(entry: Entry) -> RelPath | None:
 
 
 def source_of(entry: Entry) -> RelPath | None:
-    """Return the base path of what an entry shows, under whatever name; None for what was born in
-    the view.
-    """
+    """Return the base path of an entry's thing, whatever its name; None if the view made it."""
     staged = entry.staged
     if staged is None:
         return entry.base

@@ -1,4 +1,4 @@
-"""What base had where something stays staged, as records of the journal that follows."""
+"""Records of what base had under all that stays staged, for the next journal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which record made the file at each path, whatever its name was then: a move takes along what is
-known of everything below it.
+"""Finds the record that made the file at each path, whatever its name then: a move takes along the
+records of everything below it.
 """
 
 from __future__ import annotations

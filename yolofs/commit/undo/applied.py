@@ -1,5 +1,5 @@
-"""What a commit that is done has made of base: its plan, with the identities of what came, and
-whether that is there.
+"""The result of a commit in base: its plan, with the identities of new things, and whether they are
+still there.
 
 Identity decides.  What lies at a path is a commit's only if it has the inode number that came
 there.  It is unchanged if its time of change is the one noted, or its size and time of modification
@@ -121,8 +121,8 @@ class Applied:
         return next((was for was, copy in self._copied if copy.may_be(now)), None)
 
     def kept_of_links(self, kept: os.stat_result) -> FileNumbers | None:
-        """Return of which file with hard links something that is kept is a copy: of one that was
-        copied as it moved to another device, and maybe from there once more.
+        """Return the file with hard links of which a kept thing is a copy: moves to other devices
+        made it, one or two.
         """
         one = self._copied_from.get((kept.st_dev, kept.st_ino))
         if one is not None and one.links == 1:
@@ -173,8 +173,7 @@ class Applied:
         return not was or not stat.S_ISREG(kept.st_mode) or (kept.st_size, kept.st_mtime_ns) in was
 
     def is_mode_kept(self, number: int, kept: os.stat_result) -> bool:
-        """Tell whether the thing that a slot keeps has the mode that it had in base; True if that
-        is not known.
+        """Tell whether a slot's thing still has its mode from base; True if that is not known.
 
         A setgid directory that is opened up to be kept loses setgid if its owner is not in its
         group.
@@ -278,7 +277,7 @@ class LaterCommit(NamedTuple):
     paths: Collection[RelPath]
     """All that it has changed, before and after."""
     takes_back: bool = False
-    """Whether it undoes a part of that commit, so that what it has changed is as it is to be."""
+    """Whether it undoes a part of that commit, so that its changes are meant."""
     applies_again: bool = False
     """Whether it undoes such an undo, and so has what that commit had kept."""
     undoes: int | None = None
@@ -288,12 +287,10 @@ class LaterCommit(NamedTuple):
     kept: AbstractSet[int] = frozenset()
     """The inode numbers of what it has taken out of base, or moved in it."""
     opened: AbstractSet[int] = frozenset()
-    """The slots of that commit from which it, or the undo that it undoes, took a part of what was
-    kept.
-    """
+    """The slots of that commit out of which it, or the undo that it undoes, took a part."""
     brought_back: AbstractSet[int] = frozenset()
-    """The slots of that commit from which it took what was kept, in whole or in part, if it undoes
-    a part of it.
+    """The slots of that commit from which it, as an undo of a part, took the kept thing, in whole
+    or in part.
     """
     directory: bytes = b""
     """Its own."""

@@ -42,8 +42,8 @@ class AsRecords(UndoableNames):
         self._found.records.append(msgspec.structs.replace(record, touched_ns=place.touched_ns))
 
     def _kept(self, path: RelPath, place: NameAfterUndo, kept: KeptObject) -> Keep:
-        """Return the record of what comes back; if it takes the place of a file, that is what it
-        replaces.
+        """Return the record of a thing that comes back, with the file that it replaces, if there is
+        one.
         """
         known = self._brought.get(kept)
         if known is not None:

@@ -1,4 +1,4 @@
-"""Which of the files that come back the commit had renamed, and to which name.
+"""Finds the returning files that the commit had renamed, and their names since.
 
 A rename with an edit is a new file at one name and the removal of another in a plan.  What is
 staged when such a commit is undone has its *home* again, so that it is a rename, and both names are
@@ -23,8 +23,8 @@ from yolofs.system.plain_files import is_there
 
 
 def find_homes(applied: Applied, base: Base, tree: Tree, anew: MadeAnew = NOTHING_ANEW) -> dict[RelPath, ReturningFile]:
-    """Return the files that come back and that the commit had renamed with an edit: by the path at
-    which base has the edited version.
+    """Return the returning files that the commit had renamed with an edit, by the base path of the
+    edited version.
 
     ``tree``: what the undo makes of base; ``anew``: what commits and undos have made anew.  A
     version that has got hard links by the commit has one file under all of these names.  Left out
@@ -65,9 +65,7 @@ def _links_by_file(applied: Applied) -> dict[RelPath, list[RelPath]]:
 
 
 def _slots_by_old_path(applied: Applied) -> dict[RelPath, int]:
-    """Return in which slot the commit keeps what base had at each path that it removed or
-    replaced.
-    """
+    """Return the slot with the old thing of each path that the commit removed or replaced."""
     slots: dict[RelPath, int] = {}
     for step in applied.plan.steps:
         if isinstance(step, Remove):

@@ -1,5 +1,5 @@
-"""What takes a commit out of base again: an override tree over base as it is now that shows what
-base had before.
+"""Makes the override tree that takes a commit out of base again: over base as it is now it shows
+base as it was before.
 
 Committing that tree undoes the commit.  Each name that the commit changed gets an entry:
 
@@ -125,8 +125,8 @@ class _Inverting(LinksAgain, AsRecords):
                 assert_never(step)
 
     def _renamed_to(self, old: RelPath) -> RelPath | None:
-        """Return where base has the version that the commit made of a file under another name, if
-        that version goes: both names go together.
+        """Return the base path of a file's version that the commit put under another name, if that
+        goes: then both names go together.
         """
         index, step = self._versions.get(old, (0, None))
         st = self._base.look(step.path) if step is not None else None

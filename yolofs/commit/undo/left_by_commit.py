@@ -1,5 +1,5 @@
-"""Tells whether base has the very thing somewhere that a commit has left there, and where that is
-once a part of the commit is undone.
+"""Tells whether a thing left by a commit is still in base, and where it is once a part of the
+commit is undone.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class _MovesTakenBack(LeftByCommit):
             if isinstance(step, Place) and step.number in applied.parks
         }
         self._back: dict[RelPath, RelPath] = {}
-        """Where base has what was taken back, by where the commit had put it."""
+        """The base paths of moves taken back, by the path to which the commit had moved the thing.
+        """
 
     def without(self) -> Applied:
         applied = self._applied
@@ -98,7 +99,9 @@ class _MovesTakenBack(LeftByCommit):
         return st is not None and self._is_it(index, path, st)
 
     def _present_path(self, path: RelPath) -> RelPath:
-        """Return where that is now which the commit has put at a path, or in a directory there."""
+        """Return the present place of a thing that the commit has put at a path, or in a directory
+        there.
+        """
         above, rest = path, list[bytes]()
         while above:
             if above in self._back:

@@ -27,7 +27,7 @@ class LinksAgain(UndoableNames):
 
     def _link_moved(self, index: int, step: Place, slot: RelPath) -> bool:
         """Make a name that the commit copied to another device a hard link again, of a file that
-        stays or of one that moved as well; tell whether it became one.
+        stays or moved as well; tell whether it is one now.
         """
         came, st = self._applied.came(index), self._base.look(step.path)
         was = self._applied.was_linked(came) if came is not None else None
@@ -84,8 +84,8 @@ class LinksAgain(UndoableNames):
         )
 
     def _link_inside(self, step: Place, slot: RelPath) -> None:
-        """Make names in a directory that the commit copied to another device hard links again, of
-        files that stay or that moved as well.
+        """Make names in a directory that the commit copied to another device hard links again, as
+        :meth:`_link_moved` does.
         """
         for inside, path, st in self._inside(step) if self._applied.has_cut_links else ():
             was = self._applied.was_linked(self._base.on_disk(st.st_dev, st.st_ino))
@@ -102,8 +102,8 @@ class LinksAgain(UndoableNames):
                 self._place(RelPath(os.path.join(slot, inside))).link = name
 
     def _inside(self, step: Place) -> Iterator[tuple[bytes, RelPath, os.stat_result]]:
-        """Yield what lies in a directory that the commit moved, directories left out: its path in
-        there, its path in base, and what it is.
+        """Yield the files in a directory that the commit moved: path in the directory, path in
+        base, stat.
         """
         todo = [b""]
         for inside in todo:
@@ -136,8 +136,8 @@ class LinksAgain(UndoableNames):
         return name if name is not None else self._name_inside(was, copy)
 
     def _was_links(self, slot: int) -> Iterator[tuple[RelPath, FileNumbers]]:
-        """Yield the names in what a slot keeps that were hard links of a file that stayed, each
-        with that file; the path of the slot itself is empty.
+        """Yield each name in a slot that was a hard link, with its file that stayed; the slot's own
+        name is empty.
         """
         kept, top = self._applied.kept(slot), b"%d" % slot
         of = self._applied.kept_of_links(kept) if kept is not None else None
@@ -170,9 +170,7 @@ class LinksAgain(UndoableNames):
         return True
 
     def _link_to_what_comes_back(self) -> None:
-        """Let a name that is to be a link of one that is itself to be a link be one of the same
-        file as that.
-        """
+        """Resolve chains: a link of a future link becomes a link of the same file."""
         for place in self._places.values():
             passed: set[RelPath] = set()
             while place.link is not None and place.link not in passed:
@@ -214,7 +212,7 @@ class LinksAgain(UndoableNames):
 
     @cached_property
     def _inside_moved(self) -> Mapping[int, Sequence[RelPath]]:
-        """Where base has what lies in directories that the commit moved, by inode number."""
+        """The base paths of files in directories that the commit moved, by inode number."""
         found: dict[int, list[RelPath]] = {}
         for step in self._moved():
             for _, path, st in self._inside(step):
@@ -232,8 +230,8 @@ class LinksAgain(UndoableNames):
         is_same: bool = False,
         is_kept: bool = False,
     ) -> RelPath | None:
-        """Return a path at which base has a file from before the commit that stays, or what was
-        made for it since; None if none was found.  Without a ``commit`` it was made by this one.
+        """Return a base path of a file from before the commit that stays, or of a copy made for it
+        since; None if there is none.  Without a ``commit`` it was made by this one.
 
         It is as it was when ``copy`` was made of it, or as the commit has left it, unless it
         ``may_differ``; with ``is_same`` it looks as the copy does.  ``is_kept``: base has no copy
@@ -248,8 +246,8 @@ class LinksAgain(UndoableNames):
         return find_name_near(self._base, self._known_of(was), near, is_good=is_good)
 
     def _known_of(self, was: OnDisk) -> list[OnDisk]:
-        """Return what a file is known by: itself, and all that was made for it since, or for what
-        the commit keeps of it.
+        """Return all identities of a file: its own, and those of copies made for it since, or for
+        its kept copy.
         """
         copies = map(self._left, self._applied.copies_of(was))
         return [*self._anew.known_by(self._left(was)), *(one for copy in copies for one in self._anew.known_by(copy))]

@@ -73,7 +73,7 @@ class MadeAnew:
                 self._for.setdefault(now.file.inode, []).append(made)
 
     def stands_for(self, was: ObjectByDisk, now: ObjectByDisk, path: bytes, st: os.stat_result) -> bool:
-        """Tell whether what is at an absolute path was made for something, or for what stood for
+        """Tell whether the thing at an absolute path was made for another one, or for a stand-in of
         that.
         """
         return any(made.now.may_be(now) and made.by.is_older(path, st) for made in self._since(was))

@@ -55,8 +55,8 @@ class Inverse(msgspec.Struct):
     numbers: list[StoreIno] = []
     """The store inodes that were made for it."""
     together: dict[RelPath, RelPath] = {}
-    """Where what the commit had copied to another device becomes a link of what stays, and where
-    base has the copy, which goes: both or neither.
+    """Future links of files that stay, each with the base path of the copy on another device that
+    goes: both or neither.
     """
     left_out: dict[RelPath, tuple[str, ...]] = {}
     """What of a path could not be carried over, as
@@ -130,7 +130,7 @@ class UndoableNames(LeftByCommit):
         self._opened = frozenset[int]().union(*(one.opened for one in later))
         """The slots of directories that are not kept whole any more."""
         self._back = frozenset[int]().union(*(one.brought_back for one in later))
-        """The slots of which undos of a part have brought back what was kept, whatever became of it
+        """The slots whose kept thing an undo of a part has brought back, whatever became of it
         since.
         """
         self._found = Inverse()
@@ -146,7 +146,7 @@ class UndoableNames(LeftByCommit):
             if isinstance(step, Create | Place)
         }
         self._versions = {home: self._arrivals[path] for path, home in homes.items() if home is not None}
-        """The arrivals that are versions of what base had under another name, by that name."""
+        """Arrivals that are versions of a base file with another name, by that name."""
         self._removed = {step.path: step for step in applied.plan.steps if isinstance(step, Remove)}
         self._lost: dict[RelPath, RelPath | None] = {}
         """By directory of base, what :meth:`_lost_at` has found."""
@@ -158,15 +158,11 @@ class UndoableNames(LeftByCommit):
         """The times of directories before the commit."""
         self._sources: set[RelPath] = set()
         self._lone: dict[FileNumbers, tuple[RelPath, KeptObject]] = {}
-        """Where a file comes back of which base has no name, and what is kept of it: by its first
-        name.
-        """
+        """Returning files without a name in base, each with its first path and its kept object."""
         self._moved_links: dict[OnDisk, RelPath] = {}
-        """Where base has the file of which names that were copied become links again, by what that
-        was.
-        """
+        """The base paths of files whose copied names become links again, by the former identity."""
         self._with_links: set[RelPath] = set()
-        """Where files show that get further names, which is said with these."""
+        """Paths of files that get further names; the records of these names say so."""
         self._linked_to: set[RelPath | None] | None = None
         """The files of base of which others become links, once all places are known."""
         self._brought: dict[KeptObject, Keep] = {}
@@ -393,7 +389,7 @@ class UndoableNames(LeftByCommit):
         return True
 
     def _view(self, path: RelPath) -> RelPath:
-        """Return where what base has at a path shows when all that may go has gone."""
+        """Return the future view path of the thing at a base path, after all that may go."""
         if not path:
             return ROOT
         _, step = self._arrivals.get(path, (0, None))

@@ -57,8 +57,8 @@ class Listing:
         self._step = 0
         self.rows: list[ToldName] = []
         self.lifetime_s = lifetime_s
-        """The shortest of all that was told of what not only the view can change, which the names
-        themselves may be.
+        """The shortest lifetime of all told attributes that not the view alone can change; the
+        names may be among them.
         """
 
     def tell(self, offset: int, name: bytes, entry: Any, inode: Inode | None, lifetime_s: float | None) -> None:

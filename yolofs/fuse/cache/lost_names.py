@@ -41,7 +41,7 @@ class LostNames:
         self.uncounted: dict[int, _Lost] = {}
         """Read-only outside, and there only to see whether there are any."""
         self.thread_of_request: Callable[[], int] = lambda: 0
-        """Tells which thread has sent the request that is carried out, 0 if that is not known."""
+        """Tells the thread behind the present request, 0 if it is not known."""
         self.on_seen: Callable[[int], object] = lambda _: None
         """Called with a file that a listing tells without attributes, as it may be uncounted."""
 

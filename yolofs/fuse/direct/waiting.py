@@ -106,7 +106,7 @@ class Waiting:
             self._say(self._replies.error(unique, errno.EIO))
 
     def statfs_when_freed(self, unique: int) -> None:
-        """Tell what is free when all that was removed has been freed, which begins now."""
+        """Answer statfs once everything removed so far has been freed, and begin with that now."""
         self._freeing.hand_over()
         self._loop.spawn(self._say_statfs(unique), name="statfs")
 

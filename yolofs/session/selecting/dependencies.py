@@ -1,5 +1,5 @@
-"""Holds back those picked hunks that need hunks which were not picked, so that the others can be
-committed or dropped.
+"""Holds back each picked hunk that needs an unpicked one, so that the others can be committed or
+dropped.
 
 In a commit, a hunk stays staged if it needs one that was not picked; a new directory comes along
 with what is picked in it.  In a drop, a hunk stays as it is if one that was not picked needs it.
@@ -53,9 +53,7 @@ class Dependencies:
         return tuple(sorted(self._held.values(), key=lambda held: (held.hunk.path, held.hunk.old_start)))
 
     def settle_commit(self) -> None:
-        """Take everything out of what is kept that needs something that is not kept, and add new
-        directories.
-        """
+        """Take out of the kept hunks each one that needs an unkept one, and add new directories."""
         needs = self._places.needs()
         along: set[int] = set()
         self._hold_parts_of_new_names(keeps=False)
@@ -125,9 +123,7 @@ class Dependencies:
         return any(index in needed and self._kept.has_place(other) for other, needed in needs.items())
 
     def _with_what_goes_along(self, found: list[int], needs: dict[int, set[int]], *, keeps: bool) -> list[int]:
-        """Return some changes and all that go with them for their part, so that whoever picks them
-        all need not try again.
-        """
+        """Return some changes with all that they need in turn: the next try then picks enough."""
         everything = dict.fromkeys(found)
         todo = list(found)
         while todo:

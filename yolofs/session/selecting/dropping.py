@@ -100,8 +100,8 @@ class _Anew(NamedTuple):
     done: frozenset[int] = frozenset()
     """The changes that are taken back."""
     again: tuple[RelPath, ...] = ()
-    """What has come with a directory that was deleted, and is to be deleted again; what lies in
-    something before that.
+    """Things that come back with a deleted directory, and are to be deleted again; parents come
+    after their content.
     """
 
 
@@ -291,7 +291,7 @@ class _TakingBack(ViewWriter):
         return there is None or now is None or there.identity != now.identity
 
     def _replace(self, index: int, path: RelPath) -> None:
-        """Replace what is there by what was there before, if it cannot be changed into that."""
+        """Replace the present thing by the earlier one, if it cannot be changed into that."""
         change, kept = self._changes[index], self._kept.of(index)
         gone = self._gone(index)
         stays = [hunk for hunk in self._kept.file(index).hunks if hunk not in gone and hunk.kind not in PLACES]

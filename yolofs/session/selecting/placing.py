@@ -139,8 +139,6 @@ class PlacesNow:
         return self.old(split(old_path(self._places.changes[index]))[0])
 
     def old_slot(self, index: int) -> RelPath:
-        """Return the path at which a thing lay, in the directory that it was in, wherever that is
-        now.
-        """
+        """Return the old path of a thing, below the present place of its old directory."""
         path = old_path(self._places.changes[index])
         return join(self.directory_of_old(index), split(path)[1]) if path else ROOT

@@ -1,6 +1,4 @@
-"""The first screen of a review: what it needs, what it writes, and that the terminal is given
-back.
-"""
+"""The first screen of a review: its imports, its output, and the terminal given back."""
 
 from __future__ import annotations
 

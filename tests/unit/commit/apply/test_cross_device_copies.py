@@ -41,7 +41,7 @@ def check(scribe: CommitScribe, commits: Path, plan: Plan | None = None) -> None
 
 
 def refused(scribe: CommitScribe, commits: Path, path: bytes, plan: Plan | None = None) -> None:
-    """See that it is refused for want of room, and which path that names."""
+    """Check that a commit is refused for want of room, and names the path."""
     with pytest.raises(OSError, match=r"No space left on device: 1\.[34] MiB are needed on the disk of") as refusal:
         check(scribe, commits, plan)
     assert refusal.value.filename == path

@@ -1,4 +1,4 @@
-"""Folders in which what a commit makes gets a group that the user is not in."""
+"""Folders that give a commit's new files a group without the user."""
 
 from __future__ import annotations
 

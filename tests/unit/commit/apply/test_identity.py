@@ -334,9 +334,7 @@ def test_a_directory_of_the_hosts_is_not_taken_away_for_one_that_the_commit_made
 
 
 def put_file_of_that_number(path: Path, number: int) -> None:
-    """Make a file with two names that has a number which has just become free, where it is given
-    again.
-    """
+    """Make a file with two names and a freed inode number, if the filesystem gives it again."""
     take_number(path, number)
     path.write_text("the host's\n")
     path.with_name("the host's other name").hardlink_to(path)

@@ -1,4 +1,4 @@
-"""Which store inodes may get a name in base themselves: those that are all that a copy would be."""
+"""Store inodes that may get a name in base themselves: a copy would be the same in all respects."""
 
 from __future__ import annotations
 

@@ -93,9 +93,7 @@ def test_a_file_that_goes_with_all_its_names_is_not_copied(scribe: CommitScribe,
 def test_the_copy_of_a_file_that_was_changed_too_has_the_old_content_and_metadata(
     scribe: CommitScribe, base: Path, parking: Path
 ) -> None:
-    """The name that went was a link of the file, and so what the commit wrote to that would be in
-    it.
-    """
+    """The removed name was a link of the file, so it would have the commit's change."""
     os.link(base / "a", base / "a-third")
     os.chmod(base / "b", 0o604)
     scribe.write(b"a", b"new")

@@ -44,9 +44,7 @@ def make_scribe(place: Path) -> CommitScribe:
 
 
 def check_refused(scribe: CommitScribe, text: str, before: Callable[[], object] = lambda: None) -> None:
-    """Check that what is staged is not begun, as something is so that ``before`` does after
-    planning.
-    """
+    """Check that a commit is not begun after ``before`` was called between planning and doing."""
     plan = scribe.plan()
     before()
     was = scan(scribe.base.root)

@@ -1,5 +1,5 @@
-"""The host puts something in the place of a file between a commit's last look and the step that
-would change that file: what it has put there keeps its content and its mode.
+"""The host replaces a file between a commit's last look and its step: the host's file keeps its
+content and its mode.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conflicts: where base changed under what is staged, and what cannot be committed at all."""
+"""Conflicts: base has changed under staged files, or these cannot be committed at all."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What merging comes to where it is more than text: metadata, links, sizes, and a host that goes on
-writing.
-"""
+"""Merging more than text: metadata, links, sizes, and a host that goes on writing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What an undo takes for the commit's own, what it leaves to the host or to later commits, and what
-it says of that.
+"""Undoing: changes taken for the commit's own, those left to the host or later commits, and the
+report on them.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def test_a_process_that_asks_and_is_killed_while_others_are_looked_at_is_let_go(
     meanwhile = iter((second_asks, third_asks_and_is_killed))
 
     def run_of(_: int) -> int:
-        """Tell which run a process is in: what a broker looks at for each that has asked."""
+        """Tell the run of a process, as the broker asks for each new question."""
         next(meanwhile, lambda: None)()
         return 0
 

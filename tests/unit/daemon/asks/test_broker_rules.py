@@ -1,4 +1,4 @@
-"""An answer may make a rule: what else that settles, and what it cannot."""
+"""An answer may make a rule: the other asks that it settles, and those that it cannot."""
 
 from __future__ import annotations
 
