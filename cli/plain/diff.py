@@ -36,8 +36,8 @@ from yolofs.session.generations import States
 from yolofs.session.looking_again import LaterState
 from yolofs.session.session import Session
 from yolofs.state.tree import Tree
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StoreFiles
 from yolofs.store.store import Store
 from yolofs.system.disk_usage import size_text
 from yolofs.system.work_directories import work_directory

@@ -11,7 +11,7 @@ from yolofs.cli.rules.hidden_changes import hidden_paths
 from yolofs.hostcode.git_work_trees import may_be_index, work_tree_of
 from yolofs.paths import RelPath, display, in_shell, join
 from yolofs.session.session import Session
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system.plain_files import read_plain
 from yolofs.text.enumeration import some_of
 

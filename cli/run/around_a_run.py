@@ -101,7 +101,7 @@ def run_command(words: Sequence[bytes], manner: RunManner) -> int:
             meanwhile=_make_ready,
         )
         from yolofs.cli.run.early_summary import EarlySummary  # by now these are there
-        from yolofs.cli.run.in_sandbox import run_in_sandbox
+        from yolofs.cli.run.sandboxed_command import run_in_sandbox
 
         say_what_waits(waiting + begun.waiting_rules)
         code: int | None = None
@@ -148,7 +148,7 @@ def _make_ready() -> None:
     """Import what makes the sandbox, and find out what the machine permits, while the daemon begins
     the run.
     """
-    from yolofs.cli.run.in_sandbox import make_ready
+    from yolofs.cli.run.sandboxed_command import make_ready
 
     make_ready()
 

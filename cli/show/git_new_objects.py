@@ -15,7 +15,7 @@ from typing import Self
 
 from yolofs.changes.changes import Change, ChangeKind, Side
 from yolofs.paths import RelPath, join
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.text.git_commits import MOST_OBJECT_BYTES, is_called, is_name, parents_of, unpacked
 from yolofs.text.git_packs import DamagedPackError, Pack, PackIndex, ReadingBudget
 

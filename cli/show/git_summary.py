@@ -10,7 +10,7 @@ from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.cli.show.folding import is_time_alone
 from yolofs.cli.show.git_new_objects import MOST_COMMITS, MOST_PACKED_BYTES, NewObjects, Read, read_side
 from yolofs.paths import RelPath, display, join
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.text.git_commits import branch_of, parse_packed, parse_ref
 
 _REFS = b"refs/"

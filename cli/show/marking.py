@@ -12,7 +12,7 @@ from yolofs.errors import ConfigError
 from yolofs.registry.runtime import runtime_roots
 from yolofs.registry.state import state_directory, state_of
 from yolofs.session.session import Session
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks

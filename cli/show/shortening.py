@@ -17,7 +17,7 @@ from yolofs.paths import join
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks

@@ -10,7 +10,7 @@ from yolofs.paths import RelPath
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 from yolofs.state.tree import Tree
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 
 
 class StateTexts:

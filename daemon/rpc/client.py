@@ -53,7 +53,7 @@ from yolofs.daemon.rpc.run_messages import (
 )
 from yolofs.errors import DaemonError, YolofsError
 from yolofs.paths import Generation, display
-from yolofs.system import passing
+from yolofs.system import descriptor_passing
 from yolofs.system.processes import pidfd_of
 
 if TYPE_CHECKING:
@@ -497,7 +497,7 @@ class Client:
         while (end := self._pending.find(b"\n")) < 0:
             if len(self._pending) > MAX_LINE_BYTES:
                 raise DaemonError("the daemon's answer does not end")
-            chunk, fds = passing.receive(self._socket, 65536, 1)
+            chunk, fds = descriptor_passing.receive(self._socket, 65536, 1)
             self._received_fds += fds
             if not chunk:
                 raise DaemonError("the daemon has hung up", hint=self._hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _socket  # as yolofs.system.passing
+import _socket  # as yolofs.system.descriptor_passing
 import contextlib
 import errno
 import os

@@ -25,7 +25,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Plan, Step
 from yolofs.state.tree import Tree
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
 
 POINTS = 4

@@ -44,7 +44,7 @@ from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 from yolofs.state.drift import may_have_drifted
 from yolofs.store import restored
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.store.restored import Stamp
 
 BROKEN = ("yolofs.commit.apply.", "yolofs.store.copying", "yolofs.store.file_data")

@@ -25,7 +25,7 @@ from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.changes.contents import digest_of
 from yolofs.paths import RelPath
 from yolofs.store import copying
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.text import git_binary, line_diff
 
 ID_CHARS = 16

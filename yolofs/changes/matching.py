@@ -35,8 +35,8 @@ from yolofs.paths import RelPath, StoreIno, display, join, split
 from yolofs.state.hard_links import key_for, staged_for
 from yolofs.state.link_names import find_names
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StoreFiles
 
 GONE_OR_CLOSED = (FileNotFoundError, NotADirectoryError, PermissionError)
 """What base answers where nothing is to be had of a name: it is not there, or closed to this user.

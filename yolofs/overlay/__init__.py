@@ -20,7 +20,7 @@ when mounted) owns it.
     ownership     what a new file gets of its user and its directory
     name_checks   whether a name may be made, removed or renamed
     naming        making, removing and renaming names
-    unnamed       files without a name, and their first one
+    unnamed_files files without a name, and their first one
     reloading     what becomes of the inodes when another state is shown
 
 Beside them: paths_by_key (where a tree shows a file), host_changes (what a change of base by the
@@ -35,7 +35,7 @@ from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE
 from yolofs.overlay.ownership import Owner
 from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.overlay.reloading import Invalidation
-from yolofs.overlay.unnamed import UNNAMED
+from yolofs.overlay.unnamed_files import UNNAMED
 from yolofs.overlay.view import Overlay
 
 __all__ = [

@@ -42,7 +42,7 @@ class Removal:
         """
         self._late_bytes = 0
         self.never_named: set[Staged] = set()
-        """Files without a name that no journal names (:mod:`yolofs.overlay.unnamed`)."""
+        """Files without a name that no journal names (:mod:`yolofs.overlay.unnamed_files`)."""
 
     def free_when_closed(self, named: Container[int]) -> None:
         """Have those store inodes go with their last handle that are open and that no journal has

@@ -22,7 +22,7 @@ from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.overlay.recording import Recording
 from yolofs.overlay.reloading import Invalidation, Reloading
 from yolofs.overlay.removal import Removal
-from yolofs.overlay.unnamed import Unnamed
+from yolofs.overlay.unnamed_files import Unnamed
 from yolofs.paths import StoreIno
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base

@@ -24,7 +24,7 @@ from yolofs.sandbox.native_mounts import mount_over
 from yolofs.sandbox.seccomp import compile_filter, has_filter
 from yolofs.sandbox.start_errors import start_error
 from yolofs.sandbox.tmp_mounts import Cover, PrivateTmp, mount_private
-from yolofs.system import passing
+from yolofs.system import descriptor_passing
 from yolofs.system.host_programs import find_program
 from yolofs.system.processes import pidfd_of
 
@@ -274,7 +274,7 @@ def _popen(
         except OSError as error:
             os.write(told_write, b"%b: %b" % (display(os.fsencode(error.filename or b"/tmp")).encode(), _reason(error)))
             raise
-        passing.send(handles, mount_over(sandbox.view, native)[:_MOST_HANDLES])
+        descriptor_passing.send(handles, mount_over(sandbox.view, native)[:_MOST_HANDLES])
         make_read_only(guarded)
 
     try:
@@ -304,7 +304,7 @@ def _reason(error: OSError) -> bytes:
 
 def _received(handles: _socket.socket, stack: contextlib.ExitStack) -> list[int]:
     """Return the descriptors that bubblewrap's process sent before it became that."""
-    fds = passing.receive(handles, 1, _MOST_HANDLES)[1]
+    fds = descriptor_passing.receive(handles, 1, _MOST_HANDLES)[1]
     for fd in fds:
         stack.callback(os.close, fd)
     return fds

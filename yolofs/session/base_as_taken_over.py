@@ -28,10 +28,10 @@ from yolofs.state.kept_bases import KeptBase, digest_of_xattrs, find_kept, known
 from yolofs.state.link_names import find_names_at
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import restored
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
 from yolofs.store.base_stand_in import BaseStandIn
 from yolofs.store.copying import read_metadata
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system.disks import FilesOnDisks
 
 DirectoryMaker = Callable[[], bytes]

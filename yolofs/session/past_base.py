@@ -37,9 +37,9 @@ from yolofs.session.generations import States
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.store import copying
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base, hold, open_noatime
 from yolofs.store.base_stand_in import BaseStandIn
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system.plain_files import is_there
 
 _ARRIVALS = (Create, Duplicate, Link, MakeDirectory, Place)

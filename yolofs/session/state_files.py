@@ -13,8 +13,8 @@ from yolofs.changes.changes import Side, side_of
 from yolofs.changes.matching import FileIdentity, ShownNode, StateReader
 from yolofs.paths import RelPath
 from yolofs.state.tree import Tree
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StoreFiles
 
 _CHUNK_BYTES = 1 << 20
 

@@ -1,4 +1,4 @@
-"""The store as those know it who look at its inodes, or read them."""
+"""Interfaces of a store: to look at its inodes, or to read them, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptors that a socket passes along.
+"""Passes descriptors along over a socket.
 
 Sockets are those of the module in C below ``socket``, which makes enums of hundreds of names as it
 is imported: that takes longer than all that a short command says to the daemon.

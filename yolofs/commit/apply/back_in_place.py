@@ -31,8 +31,8 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying, file_data
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import PathDescriptor
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
 
 _OPENED = (0o600, stat.S_IWUSR, stat.S_IRWXU)

@@ -45,7 +45,7 @@ from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display, in_shell
 from yolofs.progress import Progress
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system import stop_signals
 from yolofs.system.closed_directories import closed_directory
 from yolofs.system.plain_files import is_there, make_directory

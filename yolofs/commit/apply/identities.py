@@ -31,8 +31,8 @@ from yolofs.commit.plan.plan import (
     Step,
 )
 from yolofs.paths import RelPath, split
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import at
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
 from yolofs.system.busy_trees import remove_tree
 from yolofs.system.plain_files import is_there

@@ -29,8 +29,8 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import at
+from yolofs.store.interfaces import StoreFiles
 from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
 from yolofs.system.busy_trees import remove_tree

@@ -19,7 +19,7 @@ from yolofs.commit.apply.ready import Ready
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.paths import RelPath, split
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.store.owners import Giving
 from yolofs.text.git_index_format import SIGNATURE, may_be_index
 

@@ -14,7 +14,7 @@ import stat
 from yolofs.commit.apply.linking import Spare
 from yolofs.commit.plan.plan import Create, Plan, Rewrite
 from yolofs.store import copying, file_data
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 
 
 def make_anew(plan: Plan, store: StoreFiles, folder: bytes, is_spare: Spare) -> None:

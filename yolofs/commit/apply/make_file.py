@@ -13,7 +13,7 @@ import stat
 from typing import NamedTuple
 
 from yolofs.store import copying, file_data
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

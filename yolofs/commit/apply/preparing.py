@@ -27,8 +27,8 @@ from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import at
+from yolofs.store.interfaces import StoreFiles
 from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
 

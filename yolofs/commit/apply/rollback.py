@@ -45,7 +45,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate

@@ -22,8 +22,8 @@ from yolofs.commit.apply.trees import are_alike
 from yolofs.commit.plan.plan import Create, Duplicate, Link, Place, Plan, Rewrite, Step
 from yolofs.paths import split
 from yolofs.store import copying
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import PathDescriptor
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
 from yolofs.system.plain_files import make_directory
 

@@ -30,7 +30,7 @@ from yolofs.errors import CommitError, RolledBackError
 from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, absolute, display
 from yolofs.progress import Progress
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system.busy_trees import remove_tree
 from yolofs.system.plain_files import is_there
 from yolofs.system.stop_signals import exit_code_of

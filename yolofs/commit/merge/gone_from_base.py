@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store.as_read import StorePaths
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StorePaths
 
 
 def missing_directories(tree: Tree, base: Base, paths: Iterable[RelPath]) -> dict[RelPath, StoreIno | None]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from yolofs.paths import ROOT, RelPath, StoreIno
 from yolofs.store import copying
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 
 _BITS = 40
 _MASK = (1 << _BITS) - 1

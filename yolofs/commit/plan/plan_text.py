@@ -31,8 +31,8 @@ from yolofs.commit.plan.plan import (
     Step,
 )
 from yolofs.paths import RelPath, StoreIno, display, is_below, split
-from yolofs.store.as_read import StorePaths
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StorePaths
 from yolofs.system.disk_usage import size_text
 
 _GIT_OBJECTS = b"/.git/objects/"

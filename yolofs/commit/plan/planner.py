@@ -35,8 +35,8 @@ from yolofs.errors import ConflictError, NotPreparedError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
-from yolofs.store.as_read import StorePaths
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StorePaths
 
 
 def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[OverriddenName] | None = None) -> Plan:

@@ -26,8 +26,8 @@ from yolofs.commit.plan.plan import (
     paths_of_step,
 )
 from yolofs.paths import ROOT, RelPath, display, split
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
 from yolofs.system.plain_files import is_there
 

@@ -39,7 +39,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, split
 from yolofs.store import copying
-from yolofs.store.as_read import StorePaths
+from yolofs.store.interfaces import StorePaths
 from yolofs.system.syscalls import PATH_MAX
 
 _HEAD = (

@@ -10,7 +10,7 @@ import stat
 from yolofs.changes.contents import is_same_content
 from yolofs.state.tree import Entry
 from yolofs.store import copying
-from yolofs.store.as_read import StorePaths
+from yolofs.store.interfaces import StorePaths
 
 
 def comes_back_as(entry: Entry, kept: bytes, store: StorePaths) -> bool:

@@ -16,8 +16,8 @@ from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.kept_bases import Extra
 from yolofs.state.tree import Tree
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StoreFiles
 
 
 class Rebased(msgspec.Struct, frozen=True):

@@ -24,8 +24,8 @@ from yolofs.journal.records import ChangeRecord, Fingerprint, Keep, Rename, Stag
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.kept_bases import XATTRS, Extra
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StoreFiles
 
 MARKS = "marks"
 """The option of a record of what was merged and may have marks in it."""

@@ -26,8 +26,8 @@ from typing import TypeAlias
 from yolofs.changes.changes import Aspect, Change, ChangeKind, compare
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StoreFiles
 
 DirectoryKey: TypeAlias = RelPath | Entry
 """A key for a directory: its base path, or the entry if it was born in the view."""

@@ -36,7 +36,7 @@ from yolofs.commit.plan.plan import (
     Step,
 )
 from yolofs.paths import RelPath, split
-from yolofs.store.as_read import StoreFiles
+from yolofs.store.interfaces import StoreFiles
 from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
 from yolofs.system.clock import is_kept_as

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.direct import incoming
-from yolofs.fuse.direct.agreement import MAX_WRITE, agree
 from yolofs.fuse.direct.device import MOUNT_ENDED, NOBODY_WAITS, WITHDRAWN, Device
 from yolofs.fuse.direct.directory_names import Listed
+from yolofs.fuse.direct.handshake import MAX_WRITE, answer_init
 from yolofs.fuse.direct.kernel_protocol import (
     CACHE_DIR,
     COPY_FILE_RANGE_IN,
@@ -501,7 +501,7 @@ class DeviceServer:
 
     def _init(self, node: int, size: int) -> Reply:
         options = self._options
-        answer, agreed = agree(
+        answer, agreed = answer_init(
             self._unique, self._buffer, drops_pages_itself=options.drops_pages_itself, xattrs=options.xattrs
         )
         self._takes_privileges_away = Init.HANDLE_KILLPRIV_V2 in agreed

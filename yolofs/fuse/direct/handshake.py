@@ -37,7 +37,7 @@ _WITH_XATTRS = Init.HANDLE_KILLPRIV_V2 | Init.SETXATTR_EXT
 """A kernel that lacks these takes setuid bits away by itself."""
 
 
-def agree(unique: int, message: bytearray, *, drops_pages_itself: bool, xattrs: bool) -> tuple[bytes, Init]:
+def answer_init(unique: int, message: bytearray, *, drops_pages_itself: bool, xattrs: bool) -> tuple[bytes, Init]:
     """Return the answer to the kernel's first message, and what is agreed.
 
     With ``xattrs`` we take away what a write takes away, which saves the kernel to ask for

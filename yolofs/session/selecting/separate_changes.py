@@ -12,8 +12,8 @@ from yolofs.changes.matching import ShownNode, StateReader
 from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
 from yolofs.state.tree import Entry, Tree
-from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
+from yolofs.store.interfaces import StoreFiles
 
 
 def compare_at(old: Tree, new: Tree, base: Base, store: StoreFiles, paths: Sequence[RelPath]) -> list[Change]:

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from yolofs.fuse.direct.agreement import MAX_WRITE, agree
+from yolofs.fuse.direct.handshake import MAX_WRITE, answer_init
 from yolofs.fuse.direct.kernel_protocol import INIT_OUT, Init
 
 OFFERS_OF_5_4 = 0x03FFFFFB
@@ -24,7 +24,7 @@ def agreed(
     minor: int, offered: int, *, drops_pages_itself: bool = False, xattrs: bool = False
 ) -> tuple[int, Init, int]:
     """Return minor version, what is accepted, and how many pages a request may have."""
-    answer, flags = agree(2, first_message(minor, offered), drops_pages_itself=drops_pages_itself, xattrs=xattrs)
+    answer, flags = answer_init(2, first_message(minor, offered), drops_pages_itself=drops_pages_itself, xattrs=xattrs)
     assert struct.unpack_from("=IiQ", answer) == (80, 0, 2)
     fields = INIT_OUT.unpack(answer)
     assert fields[3] == 7
@@ -106,5 +106,5 @@ def test_flags_that_would_make_the_view_wrong_are_never_accepted(refused: int) -
 )
 def test_a_kernel_that_speaks_too_little_is_refused(major: int, minor: int, offered: int) -> None:
     with pytest.raises(OSError, match="version") as refused:
-        agree(2, first_message(minor, offered, major=major), drops_pages_itself=False, xattrs=False)
+        answer_init(2, first_message(minor, offered, major=major), drops_pages_itself=False, xattrs=False)
     assert refused.value.errno == errno.EPROTO
