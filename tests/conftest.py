@@ -37,11 +37,11 @@ for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGINT):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
-# What `make test` tells the makes that it starts is not for those that the tests start.
+# `make test` tells its own makes this; the tests start others.
 for _name in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "MAKE_TERMOUT", "MAKE_TERMERR"):
     os.environ.pop(_name, None)
 
-# What is tested is what stands here, whatever `make setup` compiled of it.
+# The source here is tested, whatever `make setup` compiled of it.
 os.environ["YOLOFS_CORE"] = "python"
 
 unsynced.install()

@@ -35,7 +35,7 @@ def command(
     applied is staged again. So the view stays as it is, and the next `yolofs commit` would apply it
     again. `yolofs abort` drops it.
 
-    undo leaves alone what later commits have changed again, and what lies in a directory that
+    undo leaves alone paths that later commits have changed again, and paths in a directory that
     somebody else has moved. It names these paths, undoes all else, and the exit code is 16. If
     somebody else has changed what the commit left, undo does nothing (exit code 9) without --force.
     An undo is a commit of its own: it has a number, and keeps what it replaces. If it is

@@ -25,9 +25,9 @@ from yolofs.errors import DaemonError, UsageError
 def command(allow_all: bool, deny_all: bool, answer_with: str | None) -> None:
     """Answer asks at a terminal, as they come.
 
-    It shows which program wants what, and which rule asks, and rings the terminal's bell. A key
-    answers; ? explains the keys. Several people may watch: the first answer counts. Leaving answers
-    nothing.
+    It shows each waiting program, its access, and the rule that asks, and rings the terminal's
+    bell. A key answers; ? explains the keys. Several people may watch: the first answer counts.
+    Leaving answers nothing.
     """
     if sum((allow_all, deny_all, answer_with is not None)) > 1:
         raise UsageError("--allow-all, --deny-all and --answer-with exclude each other", hint="yolofs watch --help")

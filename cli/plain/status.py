@@ -223,7 +223,7 @@ def _warnings(session: Session, info: Info | None, found: list[str]) -> list[str
     journal = session.journal
     warnings = [cuts.sentence(cut, journal.path) for cut in cuts.read(journal.path, journal.form.key)]
     if info is not None:
-        problem = session.settings_problem  # of which the daemon says what that means for the mount
+        problem = session.settings_problem  # the daemon tells of it, and what it means for the mount
         found = [warning for warning in found if not (problem and warning.startswith(problem))]
         return [*warnings, *(warning for warning in info.warnings if warning not in warnings), *found]
     if _is_torn(session):

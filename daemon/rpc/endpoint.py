@@ -50,8 +50,7 @@ def connect(path: bytes, timeout_s: float) -> _socket.socket:
         OSError: nobody listens there.
     """
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    # What does not block is refused where the queue is full; what does gets its turn in the order
-    # of arrival.
+    # If the queue is full, a socket that does not block is refused; one that blocks gets its turn.
     seconds, rest_s = divmod(timeout_s, 1)
     sock.setsockopt(
         _socket.SOL_SOCKET, _socket.SO_SNDTIMEO, struct.pack("@ll", int(seconds), max(1, int(rest_s * 1e6)))

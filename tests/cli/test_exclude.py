@@ -55,8 +55,8 @@ def test_a_pattern_excludes_the_paths_that_fit_it_with_all_below(staged: Program
     assert taken(staged, "--exclude", "*.log") & everything == everything - {"b.log"}
     assert taken(staged, "--exclude", "*.log", cwd="old") & everything == everything  # nothing of it is called so
     assert taken(staged, "--exclude", "../b.log", cwd="old") & everything == everything - {"b.log"}
-    # A directory that goes would take along what is excluded; one that moves takes along all that
-    # base has in it.
+    # A directory that goes would take along the excluded files; one that moves takes along all of
+    # base in it.
     logs = {"b.log", "src/a.log", "gone"}
     assert taken(staged, "--exclude", "**/*.log") & everything == everything - logs
     assert taken(staged, "src", "b.log", "--exclude", "**/*.log") == {"src", "src/a.c"}

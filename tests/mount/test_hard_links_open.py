@@ -165,8 +165,7 @@ def direct(fd: int) -> bytes:
 def test_what_has_taken_the_place_of_a_hard_link_is_another_file_after_a_commit_too(
     base: Path, mounted: Mounter, by: str, order: tuple[str, str]
 ) -> None:
-    # An inode was known by that name, too, when the commit looked for what is at the names that it
-    # was seen by.
+    # The commit looks at all names by which an inode was seen, and that name was one of them.
     (base / "h1").write_bytes(b"linked")
     os.link(base / "h1", base / "h2")
     (base / "other").write_bytes(b"other")

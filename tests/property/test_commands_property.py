@@ -29,7 +29,7 @@ from tests.support.model_steps import so_many
     ],
     [(b"d/b", b"c/b", b"b")],
 )
-@example(  # something else takes one of several names, which comes back where the view has that
+@example(  # another file takes one of several names; the name comes back at the new place of that file
     [
         (
             [("rename", b"e f", b"b")],

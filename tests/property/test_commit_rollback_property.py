@@ -396,7 +396,7 @@ def test_nothing_that_was_in_base_meanwhile_is_lost_where_the_session_is_on_anot
 @example(  # nothing that was parked is parked again where the log was lost
     [("exchange", b"b", b"e f"), ("rename", b"d/b", b"a/x")], [], Kill(4, 0), [], Attempt(False, None, 1000)
 )
-@example(  # another name of what was parked lies where that is to come, in a directory that moves later
+@example(  # another name of a parked file lies at its target, in a directory that moves later
     [("rename", b"d/d", b"x"), ("mkdir", b"d/d"), ("rename", b"x/\xff\xfe", b"d/d/b")],
     [(b"d/d/\xff\xfe", b"d/d", b"b")],
     Kill(1, 0),

@@ -137,7 +137,7 @@ def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Pro
 @example(  # one name has moved in a directory, and the other one is replaced by another commit
     Program([(b"h2", None), (b"q/s/h2", 0)], [[("rename", b"q", b"p/n")], [("to_link", b"h2")]], [], [0])
 )
-@example(  # what is staged is dropped, and with it all that was known of what an undo had put back
+@example(  # the staging is dropped, and with it all knowledge of files that an undo had put back
     Program(
         [
             (b"h0", None),

@@ -134,7 +134,7 @@ few = so_many(ci=5, nightly=3000)
 
 @few
 @given(programs, programs, hard_links, kills, attempts, ends)
-@example(  # what lies at a directory's new path before that comes there looks as that is to look
+@example(  # the thing at a directory's new path looks just like the directory after its move
     [("chmod", b"a", 0o500), ("exchange", b"a", b"c")], [], [], Kill(0, 0), [], Attempt(True, None, 0)
 )
 def test_a_broken_off_undo_is_taken_back_or_finished(
@@ -175,7 +175,7 @@ def test_a_broken_off_undo_is_taken_back_or_finished_with_the_session_on_another
 @example(  # the directory is gone from which what is in its place had come
     [("rename", b"b", b"d/a/c")], [], Kill(2, 0), [[("rmtree", 4, 0)]], [], Attempt(False, None, 0)
 )
-@example(  # what was found is told also by whoever takes it back after another was killed over that
+@example(  # the second try to take it back tells of found files, too, after the first was killed
     [("write", b"b", b"new")],
     [],
     Kill(2, 0),

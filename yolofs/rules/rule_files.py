@@ -253,8 +253,8 @@ class RuleFiles:
             OSError: it cannot be remembered.
         """
         content = self._contents[Level.PROJECT]
-        # Where nothing could wait they were not read, and nothing was shown: what is remembered now
-        # is what counts.
+        # If nothing could wait, they were not read, and nothing was shown: the present agreements
+        # count.
         is_unread = content.agreements is _NO_AGREEMENTS
         before = read_agreements(self.directory).agreed if is_unread else content.agreements.agreed
         new = frozenset[Meaning]().union(*(one.meanings for one in waiting))

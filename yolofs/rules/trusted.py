@@ -124,7 +124,7 @@ def _together(rules: Sequence[Rule], known: frozenset[int], sure: SureRules) -> 
     written = [(number, rules[number]) for number in sorted(known)]
     written += [(number, bundle[0]) for number, bundle in sure.bundles.items()]
     more = [(number, rule) for number, bundle in sure.bundles.items() for rule in bundle[1:]]
-    for number, rule in (*written, *more):  # what is agreed to, and what is written, comes before what is added
+    for number, rule in (*written, *more):  # agreed and written ones come before added ones
         by_subject.setdefault(subject(rule), msgspec.structs.replace(rule, source=rules[number].source))
     return RuleSet(tuple(by_subject.values()))
 

@@ -296,19 +296,19 @@ def _section(abi: Abi) -> Iterator[Instruction]:
     # On btrfs a snapshot of all that lies around a directory could be put into it, and read there:
     # older kernels ask only for a directory of one's own.
     yield from _refused_requests(abi.ioctl, _TIOCSTI, _TIOCLINUX, *SUBVOLUMES)
-    # Whoever opens a file waits up to 45 seconds for its owner, who has a lease on it: also on the
-    # host, where the file is one of those that a sandbox has straight from base.
+    # A lease on a file makes others wait up to 45 seconds when they open it: also on the host, if
+    # the sandbox has the file straight from base.
     for number in abi.fcntl:
         yield from _refused_requests(number, _F_SETLEASE, _F_SETDELEG)
-    # A program that holds up bubblewrap's process in the sandbox keeps the run from ending.  One
-    # that makes it forget with whom it has to die has processes that outlive the run.
+    # A program that holds up bubblewrap's process in the sandbox keeps the run from ending.  If it
+    # makes that process forget its parent, its own processes outlive the run.
     for number in abi.of_a_process:
         yield from _where_it_is(number, [_load(0), *_either([_FIRST_PROCESS], _refuse(errno.EPERM)), _return(_ALLOW)])
     aimed_at_it = [*_either([_PTRACE_TRACEME], _return(_ALLOW)), _refuse(errno.EPERM)]
     is_aimed_at_it = [_load(1), Instruction(_JUMP_EQUAL, 0, 1 + len(aimed_at_it), _FIRST_PROCESS)]
     yield from _where_it_is(abi.ptrace, [*is_aimed_at_it, _load(0), *aimed_at_it, _return(_ALLOW)])
-    # Whoever lets the kernel wait for a page has it wait with what it holds then: the lock of a
-    # directory of the host, for example, that is being listed.
+    # A program that lets the kernel wait for a page makes it wait with its locks held: that of a
+    # listed directory of the host, for example.
     kernel_waits = [_load(0), Instruction(_JUMP_ANY_BIT, 1, 0, _UFFD_USER_MODE_ONLY), _refuse(errno.EPERM)]
     yield from _where_it_is(abi.userfaultfd, [*kernel_waits, _return(_ALLOW)])
 
