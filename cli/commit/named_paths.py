@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 from yolofs.changes.changes import Change
-from yolofs.cli.history.missing_paths import meant
+from yolofs.cli.history.missing_paths import hint_of_meant
 from yolofs.errors import UsageError
 from yolofs.paths import RelPath, absolute, display, is_below, split
 from yolofs.session.session import Session
@@ -30,7 +30,7 @@ def check_paths(session: Session, paths: Sequence[RelPath], everything: Sequence
     nowhere = [path for path in unchanged if not _is_anywhere(session, path)]
     if nowhere:
         text = f"there is nothing at {_listed(session, nowhere)}, neither staged nor in base, so nothing is committed"
-        raise UsageError(text, hint=meant(session, nowhere[0]))
+        raise UsageError(text, hint=hint_of_meant(session, nowhere[0]))
     return unchanged
 
 

@@ -54,11 +54,11 @@ def nothing_at(
     if has_history(session, path):
         hint = f"what was done there: yolofs log -- {in_shell(typed)}"
     else:
-        hint = meant(session, path, typed, before=before, files=files)
+        hint = hint_of_meant(session, path, typed, before=before, files=files)
     return UsageError(f"there is nothing at {display(session.base.path(path))}{where}", hint=hint)
 
 
-def meant(
+def hint_of_meant(
     session: Session,
     path: RelPath,
     typed: bytes = b"",

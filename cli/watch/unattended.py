@@ -156,13 +156,13 @@ class _Answerer:
             raise ValueError(f"it {ending_text(status)}")
         return _parse(said)
 
-    def _send(self, ask: AskInfo, reply: CommandAnswer, *, by: str = _BY) -> None:
+    def _send(self, ask: AskInfo, answer: CommandAnswer, *, by: str = _BY) -> None:
         """Give an answer; that somebody was faster is nothing to worry about."""
-        scope = quote(os.fsencode(reply.scope)) if reply.scope is not None else None
-        params = AnswerParams(ask.id, reply.decision, reply.lifetime, scope, reply.state, only=True, by=by)
+        scope = quote(os.fsencode(answer.scope)) if answer.scope is not None else None
+        params = AnswerParams(ask.id, answer.decision, answer.lifetime, scope, answer.state, only=True, by=by)
         with contextlib.suppress(AskError), self._lock:
             self._calls.answer(params)
-            emit(f"{reply.decision}  {ask.id}  {verb(ask)} {path_text(ask)}")
+            emit(f"{answer.decision}  {ask.id}  {verb(ask)} {path_text(ask)}")
             sys.stdout.flush()
 
     def _is_waiting(self, ask_id: int) -> bool:
@@ -175,12 +175,12 @@ def _parse(said: bytes) -> CommandAnswer:
     if word in (b"allow", b"deny", b"default"):
         return CommandAnswer(word.decode())
     try:
-        reply = msgspec.json.decode(word, type=CommandAnswer)
+        answer = msgspec.json.decode(word, type=CommandAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"neither allow, deny, default nor an answer in JSON: {error}") from None
-    if reply.decision not in ("allow", "deny", "default"):
-        raise UsageError(f"expected allow, deny or default, got {reply.decision!r}")
-    return reply
+    if answer.decision not in ("allow", "deny", "default"):
+        raise UsageError(f"expected allow, deny or default, got {answer.decision!r}")
+    return answer
 
 
 def _said_until_its_end(process: subprocess.Popen[bytes], stdout: int) -> bytes:

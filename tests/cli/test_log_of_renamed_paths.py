@@ -50,7 +50,7 @@ def test_what_was_done_before_a_directory_was_renamed_is_told(yolofs: Program, v
     )
 
 
-def test_before_a_commit_too(yolofs: Program, view: Path) -> None:
+def test_a_log_follows_renamed_directories_into_earlier_commits(yolofs: Program, view: Path) -> None:
     (view / "old/f").write_text("two\n")
     yolofs("commit", "--yes")
     (view / "old").rename(view / "new")
@@ -63,7 +63,7 @@ def test_before_a_commit_too(yolofs: Program, view: Path) -> None:
     assert os.fspath(yolofs.project / "old/f") in [one.get("path") for one in documents]
 
 
-def test_names_that_were_exchanged_and_a_branch_that_was_left(yolofs: Program, view: Path) -> None:
+def test_a_log_follows_exchanged_names_and_both_branches_of_a_travel(yolofs: Program, view: Path) -> None:
     (view / "a").write_text("a\n")
     (view / "b").write_text("b\n")
     yolofs("snapshot", "two")

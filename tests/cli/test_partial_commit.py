@@ -270,7 +270,7 @@ def test_what_has_come_to_the_place_of_a_renamed_directory_is_no_other_name_of_w
     assert not (yolofs.project / "before/in/other").exists()
 
 
-def test_without_a_terminal_it_asks_for_yes_only_if_there_is_something_to_commit(yolofs: Program) -> None:
+def test_without_a_terminal_a_commit_wants_yes_only_if_there_is_something_to_commit(yolofs: Program) -> None:
     done = yolofs("commit", "a", code=2)
     assert "yolofs commit --yes a" in done.err
     yolofs("abort", "--yes")

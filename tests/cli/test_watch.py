@@ -476,7 +476,7 @@ def test_names_and_arguments_cannot_give_the_terminal_commands(yolofs: Program, 
             assert "\\033]0;title\\a" in terminal.seen.replace("\r\n", "").replace(" ", "") or term == "xterm"
 
 
-def test_without_a_terminal_it_says_what_else_there_is(yolofs: Program, view: Path) -> None:
+def test_without_a_terminal_watch_names_the_commands_to_use_instead(yolofs: Program, view: Path) -> None:
     assert "yolofs watch --deny-all, --allow-all or --answer-with" in yolofs.refused("watch", code=2)
     assert "exclude each other" in yolofs.refused("watch", "--deny-all", "--allow-all", code=2)
 

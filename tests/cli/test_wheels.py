@@ -104,7 +104,7 @@ def test_whoever_wants_no_compiled_core_gets_a_wheel_for_all_machines(fresh: Pat
     assert not extensions
 
 
-def test_without_a_compiler_it_goes_on_without_and_says_so_in_one_line(fresh: Path) -> None:
+def test_without_a_compiler_a_wheel_is_built_uncompiled_and_one_line_says_so(fresh: Path) -> None:
     done = build(fresh, CC="/not-there/cc")
     assert done.returncode == 0, done.stdout + done.stderr
     assert built(fresh)[0].endswith("-py3-none-any.whl")
@@ -112,7 +112,7 @@ def test_without_a_compiler_it_goes_on_without_and_says_so_in_one_line(fresh: Pa
     assert said == ["yolofs: the core is not compiled, and slower: there is no C compiler (/not-there/cc)"]
 
 
-def test_where_compiling_fails_it_goes_on_without_and_leaves_no_part_of_it(fresh: Path, refusing: str) -> None:
+def test_a_wheel_whose_compiling_failed_is_uncompiled_and_has_no_part_of_the_core(fresh: Path, refusing: str) -> None:
     done = build(fresh, CC=refusing)
     assert done.returncode == 0, done.stdout + done.stderr
     name, extensions = built(fresh)

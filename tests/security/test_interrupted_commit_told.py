@@ -191,7 +191,7 @@ def test_a_file_in_the_way_of_an_interrupted_commit_is_named_and_roll_back_offer
     ids=" ".join,
 )
 @pytest.mark.some(4)
-def test_without_a_terminal_it_is_refused_with_the_line_to_run(tmp_path: Path, words: list[str]) -> None:
+def test_without_a_terminal_other_commands_are_refused_with_the_line_to_run(tmp_path: Path, words: list[str]) -> None:
     project, expected = interrupted(tmp_path)
     before = tree_of(project)
     done = run(words, project)

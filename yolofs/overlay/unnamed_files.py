@@ -27,7 +27,7 @@ questions.
 """
 
 
-class Unnamed:
+class UnnamedFiles:
     """Makes files without a name, and gives them their first one."""
 
     def __init__(

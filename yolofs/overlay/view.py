@@ -22,7 +22,7 @@ from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.overlay.recording import Recording
 from yolofs.overlay.reloading import Invalidation, Reloading
 from yolofs.overlay.removal import Removal
-from yolofs.overlay.unnamed_files import Unnamed
+from yolofs.overlay.unnamed_files import UnnamedFiles
 from yolofs.paths import StoreIno
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
@@ -74,7 +74,7 @@ class Overlay(Layers):
             ownership,
             checks,
         )
-        unnamed = Unnamed(self, self.descriptors, self.removal, self.attributes, ownership, checks, naming)
+        unnamed = UnnamedFiles(self, self.descriptors, self.removal, self.attributes, ownership, checks, naming)
         self._reloading = Reloading(self, self.descriptors, finding)
 
         self.lookup = finding.lookup

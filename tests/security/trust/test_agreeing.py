@@ -47,7 +47,7 @@ def test_trust_agrees_to_the_lines_that_it_has_shown_alone(clone: Program) -> No
     assert waiting(clone) == ['run.keep_env = ["*"]']
 
 
-def test_without_a_terminal_it_is_refused_with_the_line_to_run(clone: Program) -> None:
+def test_without_a_terminal_trust_is_refused_with_the_line_to_run(clone: Program) -> None:
     settings(clone, '[run]\nkeep_env = ["A"]\n')
     done = clone("trust", code=EXIT)
     assert 'run.keep_env = ["A"]' in done.out

@@ -51,7 +51,7 @@ def indexes_looked_at_alone(
     return frozenset(
         name.path
         for name, change in indexes
-        if _is_looked_at_alone(tree, base, change, store, name, kept.get(_place(name)))
+        if _is_only_refreshed(tree, base, change, store, name, kept.get(_place(name)))
     )
 
 
@@ -137,7 +137,7 @@ def _place(name: OverriddenName) -> tuple[RelPath, bytes]:
     return name.natural, known_by(name.entry.staged)
 
 
-def _is_looked_at_alone(
+def _is_only_refreshed(
     tree: Tree, base: Base, change: Change, store: Store, name: OverriddenName, kept: KeptBase | None
 ) -> bool:
     assert name.natural is not None

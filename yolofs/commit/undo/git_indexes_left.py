@@ -32,7 +32,7 @@ INDEXES = b"indexes"
 _MOST_BYTES = 1 << 30
 
 
-def is_looked_at_alone(applied: Applied, step: Step, base: Base, store: Store) -> bool:
+def is_only_refreshed(applied: Applied, step: Step, base: Base, store: Store) -> bool:
     """Tell whether base has an index that says the same as the one that a step has left
     there.
 

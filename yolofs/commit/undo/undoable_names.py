@@ -27,7 +27,7 @@ from yolofs.commit.plan.plan import (
     Remove,
 )
 from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit
-from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
+from yolofs.commit.undo.git_indexes_left import is_only_refreshed
 from yolofs.commit.undo.left_by_commit import LeftByCommit
 from yolofs.commit.undo.made_anew import MadeAnew, ObjectByDisk
 from yolofs.journal.records import Keep
@@ -265,7 +265,7 @@ class UndoableNames(LeftByCommit):
         elif st is not None and self._is_back(getattr(step, "replaced", None), step.path, st):
             self._blocked.add(step.path)  # so there is nothing to take back
             return
-        if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, step, self._base, self._store):
+        if not self._is_by_later(step.path) and is_only_refreshed(self._applied, step, self._base, self._store):
             return
         if not self._blame(step.path, file=st if is_it else None):
             self._blocked.add(step.path)
