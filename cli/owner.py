@@ -21,9 +21,9 @@ _FIRST_NOT_STANDARD = 3
 def become_owner(directory: bytes, words: Sequence[str]) -> None:
     """Carry out a command line as the owner of the directory that it starts from; does not return.
 
-    ``words`` lack :data:`FLAG`, and ``-C``.  Returns if that is who we are.  What the owner's
-    processes could use of root's stays behind: open files, a current directory that they could not
-    go to, a umask that lets all write.
+    ``words`` lack :data:`FLAG`, and ``-C``.  Returns if that is who we are.  Traits of root's that
+    the owner's processes could use are dropped: open files, a current directory closed to the
+    owner, a umask that lets all write.
 
     Raises:
         UsageError: only root can become somebody else.

@@ -1,8 +1,7 @@
 """The compiled core of a checkout (``docs/design/compiled.md``).
 
 ``make setup`` compiles the core into ``build/core``, away from the sources.  The daemon alone takes
-it, and only while it was compiled from exactly the sources that are there: so what is edited is
-what runs.
+it, and only if it was compiled from exactly the present sources: so an edited source is what runs.
 """
 
 from __future__ import annotations

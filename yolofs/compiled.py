@@ -19,9 +19,9 @@ def stale_sources(directory: str) -> list[str]:
     """Return the sources of a package that have changed since they were compiled: what runs is
     older.
 
-    What was installed goes by the content that the install has noted, as an installer gives all
-    files the time at which it writes them, in any order.  Where somebody has put a compiled module
-    beside a source by hand, the later one of the two tells.
+    An installed core goes by the content noted at the install, as an installer sets the time of all
+    files as it writes them, in any order.  Where somebody has put a compiled module beside a source
+    by hand, the later one of the two tells.
     """
     found = []
     noted = _noted_contents(directory)

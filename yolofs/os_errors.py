@@ -38,7 +38,7 @@ def explain_os_error(error: OSError, *, then: str = "try again") -> tuple[str, s
 def reason_and_path(error: OSError) -> str:
     """Return what the system says of an error, and the path that it names, in brackets.
 
-    A path that begins with an open descriptor is told by where that leads.
+    If a path begins with an open descriptor, its target is told.
     """
     where = f" ({display(_spelled(os.fsencode(error.filename)))})" if isinstance(error.filename, str | bytes) else ""
     return f"{reason(error)}{where}"

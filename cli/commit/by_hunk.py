@@ -67,9 +67,9 @@ def ask_about_hunks(
     """Ask about each hunk at the paths that the user ``typed``, or all; what was edited meanwhile
     stays so.
 
-    First what is deleted, then what lies outside the project, what the host would run or trust, and
-    the rest.  Nothing is asked about what fits ``excludes``.  With ``up_to`` the hunks are of what
-    the view showed at that generation, and are not edited.
+    First come deletions, then changes outside the project, host code, and the rest.  Nothing is
+    asked about what fits ``excludes``.  With ``up_to`` the hunks are of what the view showed at
+    that generation, and are not edited.
     """
     with reading(project) as session:
         paths = relative_paths(session, typed)

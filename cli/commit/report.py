@@ -225,8 +225,8 @@ def emit_taken(
     """Write the changes that the commit takes, those on hidden paths too: what is applied is to be
     seen before.
 
-    ``conflicts`` are the paths at which base has changed, too, ``merged`` those that have that in
-    them.  With ``unfolds`` each change has a line of its own.
+    At ``conflicts`` base has changed, too; ``merged`` have base's change in them.  With ``unfolds``
+    each change has a line of its own.
     """
     root = session.base.root
     path_display = PathDisplay(root, session.base.relative(session.project))

@@ -89,7 +89,8 @@ def what_changed(reader: Reader, parts: Mapping[Key, AcceptedPart], comparison: 
 def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, DoneInView | None, list[Carried]]:
     """Drop what was picked, and keep what the agent is told of it.
 
-    Returns what to say, what was done, and what has become of the other hunks of the same files.
+    Returns a message, the record of what was done, and the new state of other hunks in the same
+    files.
 
     Raises:
         LookStoppedError: it is not wanted any more; nothing is done.

@@ -41,8 +41,8 @@ if not test -e "$__fish_config_dir/config.fish" -a -d "$__fish_user_data_dir/gen
     end
 end"""
 """What fish does after its start files.  Of a history that rules hide it keeps none, or it would
-complain at its end.  Where it has never run it makes files that it obeys later, which rules refuse:
-so it finds them made already, in a directory for that moment.
+complain at its end.  On its first run fish makes files that it obeys later, and rules refuse that:
+so it finds them ready, in a directory for that moment.
 """
 
 

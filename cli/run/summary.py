@@ -357,8 +357,8 @@ def _lines(
 def _listed(
     some: Sequence[ChangeLine], path_display: PathDisplay, work: ChangesByRun, marks: Marks, *, inside: bool, see: str
 ) -> list[str]:
-    """Return the lines of one section, by kind.  What is marked comes first, so that it is shown in
-    any case; however much that is, some of the rest is shown, too.
+    """Return the lines of one section, by kind.  Marked changes come first, so that all of them are
+    shown; however many these are, some of the rest is shown, too.
     """
 
     def matters(line: ChangeLine) -> bool:

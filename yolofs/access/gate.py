@@ -221,8 +221,8 @@ class Gate:
     def check_mkdir(self, directory: Inode, name: bytes, mode: int) -> None:
         """Raise unless a directory may be made.
 
-        Nobody is asked about one that leads to what the built-in rules know by its path, such as
-        ``~/.local``: it is empty, and what comes into it is judged by itself.  Not one that others
+        Nobody is asked about a directory on the way to a path of the built-in rules, such as
+        ``~/.local``: it is empty, and its later content is judged by itself.  Not one that others
         may write to.
         """
         verdict = self.verdict_below(directory, name)

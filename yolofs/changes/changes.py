@@ -189,9 +189,9 @@ def compare(
     needs it.
 
     Blocks while it reads files of which both states have their own copy of the same size.  A file
-    that cannot be read counts as different.  What the host removes meanwhile counts as gone; where
-    ``new`` is the present and a program may go on in it, ``again`` tells what is at the path of a
-    file that it has removed meanwhile.
+    that cannot be read counts as different.  Files that the host removes meanwhile count as gone.
+    If ``new`` is the present and a program may go on in it, ``again`` looks anew at a path whose
+    file the program has removed.
 
     Raises:
         YolofsError: a tree names a store inode that is not there.

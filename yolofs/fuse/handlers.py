@@ -104,8 +104,8 @@ class Handlers:
     def _hidden(self, directory: Inode, name: bytes) -> EntryReply:
         """Return that a hidden name is not there.
 
-        The kernel may keep that for as long as of a name that base does not have.  Not in a
-        directory that is staged, where that is long: a travel may put it elsewhere.
+        The kernel may keep that for as long as of a name that base does not have; but not in a
+        staged directory, where it keeps names for long: a travel may put the directory elsewhere.
         """
         if directory.staged is not None or directory.source is None:
             return _ABSENT

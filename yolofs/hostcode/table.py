@@ -38,9 +38,9 @@ GIT_ROWS = (
         "a file or link that leads elsewhere than to a submodule's or worktree's own directory, or a new one",
     ),
 )
-"""Of git's directories.  So is each directory that git would take for a repository, whatever it is
-called (bare repositories, ``.git/modules/…``), and what ``core.hooksPath`` and ``include.path`` in
-base name."""
+"""Of git's directories.  So is each directory that git would take for a repository, whatever its
+name (bare repositories, ``.git/modules/…``), and each target of ``core.hooksPath`` and
+``include.path`` in base."""
 
 TOPICS: tuple[Topic, ...] = (
     Topic("Repositories", "git runs it at the next `git status`, commit or checkout there.", GIT_ROWS),

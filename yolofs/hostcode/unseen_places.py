@@ -1,8 +1,8 @@
 """Places whose content no commit looks at: a link into one may lead to anything.
 
 A run's own ``/tmp`` is one: programs write to it straight on the disk, and learn its path on the
-host.  So is the view, which shows what a commit has left staged, and what a later run stages.  A
-path below ``/proc/PID`` leads into a sandbox as long as a process in it lives.
+host.  So is the view, with all that a commit has left staged and that a later run stages.  A path
+below ``/proc/PID`` leads into a sandbox as long as a process in it lives.
 """
 
 from __future__ import annotations

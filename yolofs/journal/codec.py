@@ -19,8 +19,8 @@ A fingerprint is what ``base=`` has in S.
 
 The *stamp* ties a line to its place: it is the journal's key plus the number of the record, from 1
 (:class:`~yolofs.journal.header.JournalForm`).  So a line is good in one place of one journal alone,
-and tells which place that is wherever it turns up.  Version 1 had no stamps (they are 0): there a
-line is good anywhere.
+and tells that place wherever it turns up.  Version 1 had no stamps (they are 0): there a line is
+good anywhere.
 
 ``docs/reference/format.md`` is the specification.  Each path and name has exactly one spelling:
 space, ``%``, ``#``, control bytes and bytes that are not UTF-8 become ``%XX`` (upper case), nothing

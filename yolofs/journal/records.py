@@ -69,9 +69,9 @@ class Stage(msgspec.Struct, frozen=True):
     directory, the children) still come from that base path.
 
     ``links`` is given with ``base`` where the base file had more than one name: it is how many, and
-    all of them show the store inode from now on.  Where no name of the view is known (a file that
-    is open under a name that is gone), ``is_nameless`` says that ``path`` is no path of the view
-    but one at which base has the file.
+    all of them show the store inode from now on.  If the view knows no name (the file is open, and
+    its name is gone), ``is_nameless`` says that ``path`` is not the view's but one of base's paths
+    of the file.
     """
 
     time_ns: int
@@ -89,8 +89,8 @@ class Delete(msgspec.Struct, frozen=True):
     """D: ``path`` is gone.
 
     ``absent`` (``base=none``) says that base had nothing at this name, so that no tombstone is
-    needed; otherwise ``base`` tells what base had there, unless a record has told it before.
-    ``unlinks`` is the inode number of the base file that lost one of its several names by this.
+    needed; otherwise ``base`` tells what base had, unless a record has told it before. ``unlinks``
+    is the inode number of the base file that lost one of its several names by this.
     """
 
     time_ns: int
@@ -106,8 +106,8 @@ class Rename(msgspec.Struct, frozen=True):
 
     ``absent`` (``base=none``) says that base had nothing at ``src``, so that no tombstone is needed
     there.  ``unlinks`` is the inode number of the base file that was at ``dst``, if that was one of
-    several names of it.  ``replaces`` (``over=base``) says that the view showed at ``dst`` what
-    base has there, which no record had named so far.
+    several names of it.  ``replaces`` (``over=base``) says that the view showed base's own thing at
+    ``dst``, and no record had named it so far.
 
     ``src_was`` and ``dst_was`` tell what base had at the two names (:data:`NOTHING`, too, at
     ``dst``), each unless a record has told it before; journals of earlier versions have neither.

@@ -162,7 +162,7 @@ class Data:
         at most :data:`MOST_RANGE_BYTES`, as all others wait.
 
         Raises:
-            OSError: as copy_file_range(2); EXDEV where the disks are none that can do that.
+            OSError: as copy_file_range(2); EXDEV if the disks cannot do that.
         """
         fd = self._fd_to_change(target)
         length = min(length, MOST_RANGE_BYTES)
@@ -272,8 +272,8 @@ class Data:
     def _give(self, inode: Inode, file: int | bytes, uid: int | None, gid: int | None) -> None:
         """Give a file of the store another user or group.
 
-        If only the view shows whom it belongs to, to that it need not be given: the kernel has
-        permitted it by what it shows.
+        If only the view shows the owner, the file need not be given to that user: the kernel has
+        permitted it by what the view shows.
         """
         assert inode.staged is not None
         ino, follow = inode.staged.ino, isinstance(file, int)

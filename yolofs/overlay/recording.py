@@ -1,7 +1,7 @@
 """Recording changes: into the journal first, then into the tree.
 
-So what is in memory is always what a replay would give, and a crash in between leaves at most a
-store inode that nothing refers to.  The store inode is there before its record.
+So memory always equals a replay, and a crash in between leaves at most a store inode without a
+reference.  The store inode is there before its record.
 """
 
 from __future__ import annotations

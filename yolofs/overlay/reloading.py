@@ -243,9 +243,9 @@ class Reloading:
         """Tell whether an inode is what a name shows now, and see that it is known by the inode's
         number.
 
-        A directory may be another one than before: programs that work in it mean its path.  So one
-        that was left behind cannot come to a name at which another stands for the directory by now:
-        what is in it would be known by either, and only one of them follows a rename.
+        A directory may be another one than before: programs that work in it mean its path.  So an
+        inode left behind cannot come to a name where another one stands for the directory by now: a
+        file in it would be known by either, and only one of them follows a rename.
         """
         is_same = inode.key == (staged.key if staged is not None else self._key_of(inode, base))
         if is_same and not inode.is_orphan:

@@ -195,8 +195,8 @@ def _places_on_disk(project: bytes, device: int) -> Iterator[bytes]:
     """Yield where on the project's disk a state directory may lie: the top, and the topmost
     directory of the user.
 
-    Not in a work tree of git, which ``git clean`` empties, and into which others put what they
-    like.  None on a disk that another user serves (FUSE): that user makes up what it tells of
+    It does not lie in a work tree of git, which ``git clean`` empties, and into which others put
+    files.  There is none on a disk that another user serves (FUSE), as that user makes up its
     owners and modes.
     """
     with open("/proc/self/mountinfo", "rb") as lines:

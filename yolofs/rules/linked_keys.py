@@ -28,8 +28,8 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Fol
     """Add to each rule the same one for where links lead, and what keeps it leading there.
 
     ``target_of`` returns what a symbolic link holds, None for what is none; ``project_dir`` has
-    none in it.  What is written about a path itself comes before what a link adds; of two that
-    links add the stricter one counts.
+    none in it.  A rule written for a path comes before those that links add; of two added ones the
+    stricter counts.
 
     Through a link in the project that leads out of it, only deny and hidden hold at the place that
     it leads to.  Otherwise any program that works in the project could make rules by making links.

@@ -6,9 +6,9 @@ finitely many kinds of names: those in rules' paths, those that patterns fit, th
 directories, and all others, for which one name stands.  A place without rules below it is looked at
 once for each way in which the two books can stand there.
 
-What holds at once may nowhere be less strict, in reading or in writing, than what holds without the
-tree's rules (but with those that the user has agreed to).  The rules that make it so are found by
-taking them out until nothing is less strict any more: each time those that decide where it is.
+Rules that hold at once may nowhere be less strict, in reading or in writing, than the rules without
+the tree's (but with the agreed ones).  The loosening rules are found by taking rules out until
+nothing is less strict any more: each time those that decide at a loosened place.
 """
 
 from __future__ import annotations

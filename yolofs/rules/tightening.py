@@ -16,7 +16,7 @@ verdict tells.
    entered is a *way* to something open.  No sure rule makes a new way.
 4. A pattern that denies would show names in a way, so for ways it brings patterns along that hide.
 
-What cannot be told in this way is not sure, which does not say that it opens anything.
+A rule about which this tells nothing is not sure; it need not open anything.
 
 Pure: nothing here looks at a disk.
 """

@@ -184,7 +184,7 @@ class Verdict:
         A rule of any state whose path leads on by a link strictly below counts, too: that link
         would go along.
 
-        Where patterns from outside do not count, that may be any rule below which they count again.
+        If patterns from outside do not count, that may be any rule below which they count again.
         Patterns that hold here and below are not looked at: they go along with the names (but see
         :meth:`pattern_lost`).
         """

@@ -42,9 +42,8 @@ def candidates(book: RuleBook, base: Base, project: bytes) -> dict[bytes, list[b
     """Return the absolute paths that qualify, by the rules and by base, each with the paths in it
     that have other rules.
 
-    These are directories, none of which lies in another one, except below what has other rules
-    there; and those of :data:`_FILES` and :data:`_LINKS` for which the rules say the same, wherever
-    they lie.
+    These are directories, none inside another one, except below a path with other rules; and those
+    of :data:`_FILES` and :data:`_LINKS` with the same rules, wherever they lie.
 
     ``project`` is the session's, where everything goes through the view.  Looks at base, a few
     system calls for each.

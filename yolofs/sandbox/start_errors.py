@@ -17,8 +17,8 @@ def start_error(
     """Return the error for a command, named by ``word``, whose start the system refused with an
     errno.
 
-    ``outside`` tells where we find what has a path in the sandbox, and ``directory`` where in there
-    the command was to start, absolute; without these we are in the sandbox already.
+    ``outside`` gives our path of a path in the sandbox, and ``directory`` is the absolute path
+    there of the command's start; without these we are in the sandbox already.
     """
     shown = display(word) or '""'
     if b"/" not in word:

@@ -209,8 +209,8 @@ def _was_never_begun(directory: bytes, number: int) -> bool:
 def _is_put_away(commit: bytes) -> bool:
     """Tell whether all that follows the end of a commit has been done, too.
 
-    Its journal comes there when the file that says how it ended is durable; so it tells that, also
-    where somebody has removed that file.
+    Its journal comes there once the file that says how it ended is durable; so the journal tells
+    that, too, if somebody has removed the file.
     """
 
     def has(name: bytes) -> bool:

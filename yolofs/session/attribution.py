@@ -1,7 +1,7 @@
 """Which runs made the differences between a state and a later one that was built on it.
 
-The records in between are read in their order.  What each did is kept at the path that the file or
-directory has now; if it is gone, at the path that it had in the older state.
+The records in between are read in their order.  Each run's changes are kept at the present path of
+the file or directory; if it is gone, at its path in the older state.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 since, or removed them.
 
 The journal has size, time, mode and owner of each base file that was copied up, and of most texts
-their content is kept (:mod:`yolofs.state.kept_bases`).  Of what was deleted or replaced it has
-size, time and mode, too, or else the time of that, which tells whether base has got something else
-there since.
+their content is kept (:mod:`yolofs.state.kept_bases`).  For deleted or replaced files it has size,
+time and mode, too, or else the time of the change, which tells whether base has something new there
+since.
 """
 
 from __future__ import annotations

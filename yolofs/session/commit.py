@@ -331,8 +331,8 @@ def finish_interrupted(
 ) -> CommitResult | None:
     """Finish the commit that a crash or an error interrupted; None if there was none.  Blocks.
 
-    Until that is done base is neither what it was nor what the view showed, so nothing else can be
-    done first.  The user has been asked.
+    Until then base is neither as before nor as the view showed it, so nothing else can be done
+    first.  The user has been asked.
 
     Raises:
         TrustError: it did not begin here, or what it needs is not there any more; nothing is done.
@@ -458,9 +458,9 @@ def discard_interrupted(session: Session) -> bytes | None:
     """Give an interrupted commit up, and return its directory; None if there was none.
 
     Base stays as it is, and no file is removed or moved.  What base had, and what was on its way,
-    stays in the commit's directory.  A list there says what was where, and what the store holds.
-    The journal goes there, too, as what is staged is about base as it was; the view is base again.
-    A mount of the session must be paused meanwhile.
+    stays in the commit's directory.  A list there has the old path of each thing, and the content
+    of the store. The journal goes there, too, as what is staged is about base as it was; the view
+    is base again. A mount of the session must be paused meanwhile.
 
     Raises:
         TrustError: the state directory is not the user's alone.

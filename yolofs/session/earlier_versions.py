@@ -122,8 +122,8 @@ def check_earlier(earlier: EarlierSession) -> None:
 
 
 def _all_in(path: bytes) -> Iterator[tuple[bytes, int]]:
-    """Yield the session's directory, and all in it but what the store and the commits keep, with
-    what each has to be.
+    """Yield the session's directory and all in it, without the files of the store and the commits,
+    each with the type that it has to have.
 
     0 stands for what no earlier version made.
     """

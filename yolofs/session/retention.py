@@ -1,9 +1,9 @@
 """Which commits are kept.  The settings limit their number, their age, and the size of what base
 had before; the newest one is always kept.
 
-A commit that is not kept any more cannot be undone.  Commits go from the oldest on.  One that was
-given up half way is never among them, and none of which nothing proves that it has ended: what such
-a commit keeps was never put back, and perhaps nobody else has it.
+A commit that is not kept any more cannot be undone.  Commits go from the oldest on.  A commit that
+was given up half way is never among them, and none without a proof of its end: its kept files were
+never put back, and perhaps nobody else has them.
 """
 
 from __future__ import annotations

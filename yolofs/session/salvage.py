@@ -1,6 +1,6 @@
 """Repairs a damaged journal by taking out its bad lines alone, which keeps the rest.
 
-What is left out is not known then, so nothing of this happens unasked; and a rest that contradicts
+The lost lines are unknown then, so nothing of this happens unasked; and a rest that contradicts
 itself, or that might mean something else now, is refused.
 """
 

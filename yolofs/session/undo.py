@@ -194,8 +194,8 @@ def prepare_undo(
 ) -> PreparedUndo:
     """Return what undoing a commit comes to; with a ``selection`` only that part of it.
 
-    The store inodes that it takes are made in the session's store, or in ``into`` where that is
-    only to look; they are added to ``made``.
+    Its store inodes are made in the session's store, or in ``into`` for a mere look; they are added
+    to ``made``.
 
     Raises:
         ConflictError: the host has changed what the commit left, and ``force`` is not given.

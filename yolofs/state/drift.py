@@ -124,8 +124,8 @@ def is_as_it_was(st: os.stat_result, was: Fingerprint, base: Base) -> bool:
     """Tell whether something in base is what it was, with the same mode and owner as far as they
     are known.
 
-    Of a directory only that counts; what is in it is looked at by itself, and one that was made
-    anew is no loss.
+    Only that counts for a directory: its content is looked at by itself, and a directory made anew
+    is no loss.
     """
     if was.owner is not None and was.owner != owner_of(st):
         return False

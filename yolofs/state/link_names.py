@@ -165,10 +165,10 @@ class _Search:
     def _read_one(self, directory: RelPath) -> list[RelPath]:
         """Take in what is in a directory and return its subdirectories.
 
-        What lies too deep for a path is passed over like what may not be read: anybody may make
-        that, and the way to each such directory takes as long as the path.  So is a mount whose
-        server is gone, as others mount and unmount meanwhile: it has no names.  Another disk has
-        none either, and listing it could take long.
+        Files too deep for a path are passed over like unreadable ones: anybody may make such
+        directories, and the way to each takes as long as its path.  So is a mount whose server is
+        gone, as others mount and unmount meanwhile: it has no names.  Another disk has none either,
+        and listing it could take long.
         """
         subdirectories: list[RelPath] = []
         path_of_it = self._base.path(directory)

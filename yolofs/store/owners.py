@@ -1,11 +1,11 @@
 """The shown owners of store inodes: the user and group in the view of files that could not be given
 to them.  They lie in ``files/owners``, one line each.
 
-A store inode belongs to the user who runs yolofs, in a group of theirs.  What it stands for may
-belong to somebody else, or to a group that the user is not in: a file of base that they may write
-to, or what is made in a setgid directory of such a group.  The line says who that is.  So the view
-shows what a plain directory would, and a commit knows what to leave as it is in base, or to make
-where the kernel gives it the group.
+A store inode belongs to the user who runs yolofs, in a group of theirs.  The file that it stands
+for may belong to somebody else, or to a group without the user: a writable file of base, or a new
+file in a setgid directory of such a group.  The line says who that is.  So the view shows the
+owners of a plain directory, and a commit knows which owners to leave in base, and which files to
+make where the kernel gives them the group.
 
 A line is ``<ino> <uid> <gid> #<checksum>``, or ``<ino> - #<checksum>`` once the store inode has the
 right owner itself; the last one counts.  The checksum is that of a line of the journal, without a

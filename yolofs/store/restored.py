@@ -3,7 +3,7 @@ session's directory.
 
 Base is then as it was, except for the times of change (ctime), which no program can set.  So what
 was put back looks as if the host had changed it, and the next commit would find conflicts.  So each
-is noted with the ctime that it has got by that; one that it gets later is the host's again.
+is noted with its resulting ctime; a later ctime is the host's again.
 
 Once nothing is staged, no commit can meet what was put back before.  An undo of a commit that is
 kept still can, so the notes move to ``restored.earlier``, which commands that compare what is

@@ -249,8 +249,8 @@ class BackInPlace(ResumedSteps):
     ) -> None:
         """Give the old metadata back at a path, unless a thing of another kind lies there now.
 
-        If a step has given it that of a store inode ``ino``, of which the log has ``said``, what
-        the host has given it since stays.
+        If a step has given it the metadata of a store inode ``ino``, and the log has ``said`` so,
+        later changes by the host stay.
         """
         try:
             with self._held(path) as (thing, _):

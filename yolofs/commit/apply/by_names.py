@@ -91,8 +91,8 @@ def move(
 ) -> None:
     """Move the rest of a directory tree into another tree, and make its missing directories.
 
-    The old ones are gone then; before that ``note`` is told which new one stands for which.  It can
-    be done again after a crash at any moment.
+    The old directories are gone then; before that ``note`` is told the new one for each.  It can be
+    done again after a crash at any moment.
 
     Raises:
         OSError: something cannot be moved; EEXIST if somebody else has a directory in its place.

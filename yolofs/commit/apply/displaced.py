@@ -1,8 +1,8 @@
 """The present places of base's files during a commit: some have moved, some are parked.
 
-By that a view stays what it was, with the paths that base had before the commit, while the commit
-can neither go on nor be taken back.  Only the inode numbers of what lies where tell which steps a
-failed commit has done.
+By these a view stays as it was, with its old base paths, while the commit can neither go on nor be
+taken back.  Only the inode numbers at the places of things tell which steps a failed commit has
+done.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How far an interrupted commit came, for people.  Nothing is opened for writing, nothing changed.
 
-The log says it of nearly all steps.  Of a step that was done before its line was written, what lies
-where says it.
+The log says it of nearly all steps.  A step may be done before its line is written: then the files
+at their places tell.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a disk may have lost of the files that a commit is made from.
 
 A disk reports once that it could not write something.  From then on the kernel calls its pages of
-that clean: no later sync writes them, or tells.  Where blocks are shared, a copy has what the disk
-has, and not what the kernel has.
+that clean: no later sync writes them, or tells.  If blocks are shared, a copy has the data on the
+disk, not the data in the kernel's memory.
 """
 
 from __future__ import annotations

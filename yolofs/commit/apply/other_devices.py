@@ -1,13 +1,13 @@
 """Folders for new files that cannot be made in the commit's own directory: those for another
 device, or for a group without the user.
 
-One on another device lies in a directory of base there, which stays where it is: the topmost one
-that may be written in.  The kernel gives a folder the group of a setgid directory that it is made
-in, and setgid, and so the group to all that is made in the folder.  If the session lies on the same
-mount, such a folder is moved to the commit's directory at once.  Which folders there are is durable
-in ``commits/N/far`` before they are made, so that whoever removes the commit removes them.  Which
-times their directories have is noted there, too: a folder that comes or goes changes them, and a
-kill, or a power cut, may come before they are put back.
+A folder on another device lies in a directory of base there that does not move: the topmost
+writable one.  The kernel gives a folder the group of a setgid directory that it is made in, and
+setgid, and so the group to all that is made in the folder.  If the session lies on the same mount,
+such a folder is moved to the commit's directory at once.  The list of folders is durable in
+``commits/N/far`` before they are made, so that removing the commit removes them.  Which times their
+directories have is noted there, too: a folder that comes or goes changes them, and a kill, or a
+power cut, may come before they are put back.
 """
 
 from __future__ import annotations

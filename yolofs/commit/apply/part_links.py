@@ -84,11 +84,11 @@ def copy_apart(
     were changed before they were moved there; return the copies.
 
     Both folders are on one device.  A copy is what the file was before the commit.  ``originals``
-    tells that for files that the commit changed in place; it is only called if there are files to
-    copy, or if any were changed ``first``, which has their inode numbers.  ``parted`` is as
-    :func:`parted_from` returns it.  What cannot be copied (the disk is full, it is another user's)
-    stays the link that it is.  Copies of an earlier attempt are removed.  Blocks: a copy takes as
-    long as the file is large.
+    tells that for files changed in place.  It is called only if there are files to copy, or if
+    files were changed ``first``, a list of inode numbers.  ``parted`` is as :func:`parted_from`
+    returns it.  What cannot be copied (the disk is full, it is another user's) stays the link that
+    it is.  Copies of an earlier attempt are removed.  Blocks: a copy takes as long as the file is
+    large.
 
     Raises:
         OSError: ``new`` cannot be worked in.

@@ -239,8 +239,8 @@ class Preparing(Places):
         """Make a new directory in an open folder, which its owner may work in; a step gives it its
         metadata when all in it is there.
 
-        Where the folder gives it a group that the user is not in, it gets its mode at once: the
-        kernel would take setgid away with any that it got later.
+        If the folder gives it a group without the user, it gets its mode at once: the kernel would
+        take setgid away with any later one.
 
         Danger: for that moment no thread may make anything else, as the umask is that of all.
         """

@@ -57,8 +57,8 @@ class ResumedSteps(SwappedOut):
         """Do one step, or the rest of it, unless it is done.
 
         Raises:
-            OSError: it could not be done; ESTALE if something else lies where that is to be that it
-                moves away.
+            OSError: it could not be done; ESTALE if another thing lies at the path from which it
+                moves one away.
         """
         if not self._is_done(step):
             self._check_victim(step)

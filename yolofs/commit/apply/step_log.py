@@ -3,8 +3,8 @@
 A line has the index of the step, from 0.  Then come ``came``, for what is at the step's path now,
 and ``went``, for what was moved away from there, each with device, inode number, ctime and size;
 either may be missing.  Nobody waits for it to be durable: after a power failure it may say less
-than was done; the rest is told by what is where.  After a kill, too: lines of steps that can be
-recognised by what is where are written in groups.
+than was done; the rest is told by what is where.  This holds after a kill, too: lines are written
+in groups only for steps that the files at their places can tell.
 """
 
 from __future__ import annotations

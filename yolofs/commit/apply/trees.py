@@ -1,8 +1,8 @@
 """Copying and comparing whole directory trees, for what cannot be renamed as it lies on another
 device.
 
-Somebody may be at work in them, in base as well as in what a commit keeps: whoever had a directory
-open can write to it wherever it has been moved.  So each directory is opened by no link
+Somebody may be at work in them, in base as well as in kept trees: a process with a directory open
+can write to it wherever it has been moved.  So each directory is opened by no link
 (:mod:`yolofs.system.open_trees`), and what lies in it is reached by its name there.
 """
 

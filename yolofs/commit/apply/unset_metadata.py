@@ -1,8 +1,8 @@
 """What a commit could not set of times, modes, owners and extended attributes, or its taking back:
 ``commits/N/unset`` and ``commits/N/unset-back``.
 
-There is a line for each path and what was tried there, in JSON.  It is written when that is found,
-so that it is told, too, by the process that goes on after a kill.  Nobody waits for it to be
+There is a line for each path and what was tried there, in JSON.  It is written as soon as that is
+found, so that a process that goes on after a kill tells it, too.  Nobody waits for it to be
 durable; a torn line is passed over.
 """
 

@@ -14,7 +14,7 @@ What the override tree can tell:
   back), the view did not know.  If base had something there and has nothing any more, the host has
   deleted it.
 
-A text of which base has just what it had is no conflict, whatever its times say
+If base has the very text that it had, there is no conflict, whatever its times
 (:mod:`yolofs.commit.merge.base_as_kept`).  Nor is a file that both sides changed to the same (git
 does that with its index): if base has a file of the same content at the same name, and only their
 times differ, a commit loses only a time.  Nor is an index of git's that the host has but looked at

@@ -1,7 +1,7 @@
 """Which hard links a commit cuts, as names of a file move to another disk or mount.
 
 Each such name becomes a file of its own.  It gets what is staged; so do names of base that stay.
-Names that base does not have, or that were not found, keep what the file was.
+Names that base lacks, or that were not found, keep the file as it was.
 """
 
 from __future__ import annotations

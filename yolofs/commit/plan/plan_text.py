@@ -1,7 +1,7 @@
 """A plan as a person reads it: what becomes of each real path, in the order in which it is done.
 
-A step that only moves something out of the way has no line of its own: what moves is told where it
-arrives, with what it replaces.  What is made in a new directory, and new objects of git, can be
+A step that only moves a thing out of the way has no line of its own: the line of its arrival tells
+the move, and the replaced thing.  What is made in a new directory, and new objects of git, can be
 counted instead of listed.
 """
 

@@ -268,8 +268,8 @@ class Survivors:
         holds no data.
 
         Others are replaced, so that nobody ever sees half of the new content.  There are three
-        exceptions: a file that may be written in a directory that may not; one whose owner or group
-        a copy could not be given; and one that an undo gives back the links that it had
+        exceptions: a writable file in a read-only directory; a file whose owner or group a copy
+        could not be given; and one that an undo gives its former links back
         (:mod:`yolofs.commit.undo.as_records`).  What an earlier commit keeps takes the place of
         any.
         """

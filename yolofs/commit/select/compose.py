@@ -47,10 +47,9 @@ def compose(
     now.
 
     Makes store inodes, which go again if it fails, and changes nothing else.  ``commits``: the
-    directory of all commits.  ``known`` are store inodes that are just what base has at a path; of
-    what is not in it a copy is made.  ``homes``: what comes back, by the path at which base has a
-    version of it now that was renamed; it is staged as a rename again.  ``sign`` puts the time and
-    the run into a record.
+    directory of all commits.  ``known`` are store inodes equal to base's file at a path; all else
+    is copied.  ``homes``: returning files by the base path of their present, renamed version; each
+    is staged as a rename again.  ``sign`` puts the time and the run into a record.
 
     Raises:
         HardLinksError: both change names of one file with hard links.

@@ -1,9 +1,8 @@
 """Base files with hard links of which two successive states both change names or content.
 
-When base has become what the first state shows, what stays staged of such a file cannot be found
-name by name: which of its names a change was about depends on all of them.  So all are found: those
-that base has now, those that it has afterwards, and those by which the view shows the file.  What
-cannot be found is refused.
+Once base is as the first state shows it, the rest of such a file cannot be found name by name: the
+change of one name depends on all of them.  So all names are found: base's present ones, its future
+ones, and the view's.  What cannot be found is refused.
 """
 
 from __future__ import annotations

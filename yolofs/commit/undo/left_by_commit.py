@@ -54,7 +54,7 @@ class LeftByCommit:
 def without_moves_taken_back(applied: Applied, base: Base, anew: MadeAnew) -> Applied:
     """Return a commit without those moves of which base has the thing in its old place again.
 
-    What lies in such a directory is named by where that is now.
+    Things in such a directory are named by its present place.
     """
     return _MovesTakenBack(applied, base, anew).without()
 

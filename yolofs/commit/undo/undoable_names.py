@@ -213,8 +213,8 @@ class UndoableNames(LeftByCommit):
     def _is_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether nobody has changed what a step (by its index) left at a path.
 
-        A ctime that an undo gave says so only if that undo brought back what this commit had left:
-        not if it took this one back, or an earlier one.
+        A ctime set by an undo counts only if that undo brought back this commit's version, not if
+        it took back this commit or an earlier one.
         """
         known = self._restored if self._is_as_before_later(path, st) else frozenset()
         return self._applied.is_as_left(index, st, self._store, known)
@@ -371,8 +371,8 @@ class UndoableNames(LeftByCommit):
         return self._lost[directory]
 
     def _why_lost(self, lost: RelPath, what: str = "", it: str = "it") -> str:
-        """Return why something stays: the directory ``lost`` is gone from base.  ``what`` says what
-        that directory is to it; empty if it is the directory itself.
+        """Return why something stays: the directory ``lost`` is gone from base.  ``what`` is
+        "its directory", empty if the path is that directory itself.
         """
         which = f"{what} {display(self._base.path(lost))}" if what else "it"
         return f"the host has moved or removed {which} since; put {it} back, then: yolofs undo {self._applied.number}"

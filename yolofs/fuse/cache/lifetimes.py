@@ -4,8 +4,8 @@ What only the view can change is invalidated by whoever changes it, so it may li
 can change what comes from base at any time.  So that lives for a second or so, or longer if a watch
 of base invalidates it (not for ever, as a watch may miss something).
 
-Nor does it see what happens in a directory that the host has just made, before that is watched,
-too.  So names in there live no longer than they would without a watch.
+Nor does it see changes in a directory that the host has just made, before that is watched, too.  So
+names in there live no longer than they would without a watch.
 
 One thing no watch sees: a write through a shared mapping, which moves the times of a file and
 nothing else.  So the files whose attributes the kernel trusts for long are kept, and somebody looks

@@ -10,8 +10,8 @@ from yolofs.fuse.transport import NOT_KNOWN
 class Notices:
     """Tells the kernel, through the device, what to forget; for any thread.
 
-    That it does not know the file, or the name, is no error; nor that the mount has ended, with
-    which it forgets all.
+    An unknown file or name is no error; nor is the end of the mount, which makes the kernel forget
+    everything.
 
     Raises:
         OSError: as of write(2).
