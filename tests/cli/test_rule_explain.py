@@ -72,7 +72,7 @@ def test_explain_follows_links_as_the_view_has_them(yolofs: Program) -> None:
         (view / "gone/f").touch()
         for path in ("new/f", "deep/up/f", "moved/f", "gone/f", "free/f", "deep/up/../free/f"):
             if path == "moved/f":
-                expected = False  # absolute: for who works in the view as his whole machine
+                expected = False  # absolute: for a program whose whole machine is the view
             else:
                 expected = os.access(view / path, os.R_OK) and can_read(view / path)
             found = yolofs("rule", "explain", "--op", "read", path, "--json").json

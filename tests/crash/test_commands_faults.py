@@ -1,8 +1,8 @@
 """Commands that change base or end generations meet one failing call, which changes the disk or
 reads, as on a full, failing or read-only disk.
 
-Base is what it was or what it is to be, what is said is a sentence with the reason and the way on,
-and the next command ends well.
+Base is as before or as it is to be; the message has the reason and the way on, and the next command
+ends well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Commands that change base or end generations are killed at one line of their code after another.
 
-Base is what it was or what it is to be, nothing that anybody wrote is lost, and the next command
-ends well.
+Base is as before or as it is to be, nobody's writes are lost, and the next command ends well.
 """
 
 from __future__ import annotations

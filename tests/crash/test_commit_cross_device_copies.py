@@ -200,7 +200,7 @@ def commit_as_nobody(
     [
         ({"gone/sub/x": 0o600}, "gone/sub/x: Permission denied, and .*/far/gone has to be copied"),
         ({"gone/sub": 0o755}, "gone/sub: Permission denied, and .*/far/gone has to be copied"),
-        ({"gone": 0o755}, "gone: it is another user's directory, and who may not write to it may not move it"),
+        ({"gone": 0o755}, "gone: it is another user's directory, and only a user who may write to it may move it"),
         (
             {"gone/sub": 0o1777, "gone/sub/x": 0o644},
             "gone/sub/x: it is another user's, in a directory where only its owner may remove it, and .* to be copied",

@@ -3,9 +3,9 @@ command ends with base exactly as before, or exactly as after.
 
 This is no recording by the kernel: dm-log-writes wants the device mapper, which containers and many
 machines that tests run on do not have (ours among them), and a loop device over a file that keeps
-old blocks shows one order alone, that of the filesystem at hand.  So it is all calls that are
-recorded, and a model says what of them may reach a disk (:mod:`tests.support.disk_model`), also one
-that is worse than any that there is.  That no call is missed is shown by replaying all of them.
+old blocks shows one order alone, that of the filesystem at hand.  So all calls are recorded, and a
+model says which of them may have reached a disk (:mod:`tests.support.disk_model`), even one worse
+than any real one.  That no call is missed is shown by replaying all of them.
 """
 
 from __future__ import annotations

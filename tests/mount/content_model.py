@@ -1,8 +1,8 @@
 """What the files of a view and of base hold, as the documents have it: the model of
 :mod:`tests.mount.content_machine`.
 
-Plain values; nothing here touches a disk.  Where a name leads is either a path of base, so that it
-shows what the host does there, or a staged :class:`Inode`.
+Plain values; nothing here touches a disk.  A name leads either to a path of base, and shows the
+host's changes there, or to a staged :class:`Inode`.
 """
 
 from __future__ import annotations

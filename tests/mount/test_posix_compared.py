@@ -1,7 +1,7 @@
 """Every probe does in the view what it does in a plain directory, and leaves the same behind.
 
-What has to be equal: all that the probe saw, the tree after it, the tree after a remount, and base
-after a commit; until then base is, to the last ctime, what it was.
+These have to be equal: all that the probe saw, the tree after it, the tree after a remount, and
+base after a commit; until then base stays as it was, to the last ctime.
 """
 
 from __future__ import annotations

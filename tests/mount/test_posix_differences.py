@@ -1,8 +1,7 @@
 """Where the view differs from ext4: each row of the table in docs/reference/posix.md that a program
 can see.
 
-Both sides are looked at, so that a row that is not true any more fails as well as one that never
-was.
+Both sides are looked at, so that a row fails if it is not true any more, or never was.
 """
 
 from __future__ import annotations

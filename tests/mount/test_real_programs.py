@@ -1,8 +1,8 @@
 """Real programs do in the view what they do in a plain directory, and leave the same behind.
 
 The view is one of the real program, as a user has it: on base, with everything that the program
-works on in it.  What has to be equal: what came out, the tree after it, the tree with all its times
-after a remount, and base after a commit; until then base is, to the last ctime, what it was.
+works on in it.  These have to be equal: the output, the tree after it, the tree with all its times
+after a remount, and base after a commit; until then base stays as it was, to the last ctime.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Programs that try to get out of the sandbox.  Each prints ``out`` if it did, or ``kept in``.
 
-They are run in the sandbox as it is, where they must be kept in, and in one that lacks what keeps
-them in, where they must get out: an attempt that never works shows nothing.
+They are run in the real sandbox, which must keep them in, and in one without its means, which they
+must leave: an attempt that never works shows nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The rows of the table of what becomes code on the host, with real files: a plain commit leaves
 them staged.
 
-The machine is a directory that a child takes for its root, so that rows about ``/etc`` and homes
-mean what they say.
+The machine is a child's root directory, so that rows about ``/etc`` and homes mean what they say.
 """
 
 from __future__ import annotations

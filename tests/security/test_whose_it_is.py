@@ -1,5 +1,5 @@
-"""A session is for who made it: what other users prepare, above a directory or in it, is not looked
-at.
+"""A session is for the user who made it: others' preparations above a directory, or in it, are not
+looked at.
 """
 
 from __future__ import annotations

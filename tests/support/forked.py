@@ -3,11 +3,10 @@
 A command takes 100 to 250 ms of processor time, most of it for the start of Python and for imports,
 and the tests give thousands.  So each process that runs tests keeps a server, which imports the
 program once and then only forks.  All else is as it would be: a command has a process, directory,
-environment, umask and streams of its own, and ends as that process ends.  A daemon that it starts,
-which takes twice as long, is forked in the same way, and the daemon's watcher from it; what it
-looks for in the machine's own directories is looked for once (tests/support/kept_survey.py).  A
-test that only wants a mount has the daemon forked without a command
-(tests/support/forked_daemon.py).
+environment, umask and streams of its own, and ends as that process ends.  A daemon takes twice as
+long to start; it is forked in the same way, and so is its watcher.  Its survey of the machine's own
+directories is made once (tests/support/kept_survey.py).  A test that only wants a mount has the
+daemon forked without a command (tests/support/forked_daemon.py).
 
 Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands
 work from a cold start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that

@@ -1,8 +1,8 @@
 """A mount without the two commands: its daemon is a fork of the process from which commands are
 forked, and is asked to end by the test itself.
 
-A test that is about what is mounted needs no process for ``yolofs mount``, nor for ``yolofs
-unmount``, which take half as long as the daemon.  What they say and refuse has tests of its own
+A test about a mounted view needs no process for ``yolofs mount``, nor for ``yolofs unmount``; these
+take half as long as the daemon.  What they say and refuse has tests of its own
 (``tests/cli/test_mounting.py``).
 """
 

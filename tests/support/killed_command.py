@@ -89,8 +89,8 @@ class Ran(NamedTuple):
 def run(project: bytes, *words: str, line: int = 0, faults: Faults | None = None) -> Ran:
     """Run a command in a project, killed before its ``line``-th line, or with ``faults``.
 
-    Which line that is depends on what stands around its calls, so it is killed under the same as
-    one that is counted.
+    The number of a line depends on the frames around its calls, so a command is killed under the
+    same ones as it was counted.
     """
     if line and faults is None:
         faults = Faults(0, range(0))

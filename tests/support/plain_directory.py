@@ -171,7 +171,8 @@ class PlainDirectory:
 def _write_through_mapping(fd: int, size: int, offset: int, data: bytes) -> None:
     """Map a file, write, sync and unmap, all by calls that let go of the interpreter lock.
 
-    A view that this very process serves could not answer otherwise what the kernel wants for that.
+    If this very process serves the view, it could not answer the kernel's requests for that
+    otherwise.
     """
     address = _libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, _off_t(0))
     if address == ctypes.c_void_p(-1).value:

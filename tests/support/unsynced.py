@@ -1,8 +1,8 @@
 """Processes that leave out syncs: what tests write need not outlive the machine.
 
 It is left out on the mount of temporary directories alone.  A disk that a test has made to be full,
-to fail or to lose its power tells of errors when it is synced, and is synced as ever.  What is
-synced, and in which order, is seen by the recorders of calls, which stand above these functions.
+to fail or to lose its power tells of errors when it is synced, and is synced as ever.  The
+recorders of calls stand above these functions, and see each sync and its order.
 """
 
 from __future__ import annotations

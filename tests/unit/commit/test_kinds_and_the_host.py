@@ -1,8 +1,7 @@
 """Every pair of kinds before and after a commit, and the host at work at that very path: while the
 commit is interrupted, and between it and its undo.
 
-Nothing that was in base, or that the host has put there, is lost; and what the host has there is
-taken away only by whoever was asked.
+Nothing of base's or the host's is lost; and only a user who was asked takes the host's things away.
 """
 
 from __future__ import annotations

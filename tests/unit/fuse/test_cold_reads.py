@@ -36,8 +36,8 @@ def can_tell(path: Path) -> bool:
 def is_left_open(handlers: Handlers, handle: int, path: Path) -> bool:
     """Tell whether a read of a cold file is left to others.
 
-    A read that does not wait starts one that goes on by itself, which may be through before the
-    first has looked.
+    A read without waiting starts another one, which goes on by itself and may end before the first
+    has looked.
     """
     make_cold(path)
     return handlers.read(handle, 0, 4096) is None

@@ -318,7 +318,7 @@ class _ReadyCheck:
             )
         if not syscalls.may_leave_its_directory(self._at(path), st) and not self._stays_in_its_directory(path, step):
             raise PermissionError(
-                errno.EACCES, "it is another user's directory, and who may not write to it may not move it", path
+                errno.EACCES, "it is another user's directory, and only a user who may write to it may move it", path
             )
 
     def _stays_in_its_directory(self, path: RelPath, step: Park | Remove | None) -> bool:
