@@ -23,6 +23,7 @@ from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.current_run import CurrentRun
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.libfuse.transport import Pyfuse3Transport
+from yolofs.fuse.long_changes import LongChanges
 from yolofs.fuse.loop.loop import DeviceLoop
 from yolofs.fuse.mount import NobodyToAsk
 from yolofs.fuse.transport import MountOptions, Served
@@ -54,12 +55,13 @@ class Requests:
         gate = Gate(self._overlay, RuleBook(RuleSet((PathRule(b"/", RuleState.ALLOW, "bench"),))))
         lifetimes = Lifetimes(session.base, staged_s=3600, base_s=3600)
         self._loop = DeviceLoop(spin_us=0)
-        freeing = Freeing(self._loop.call_later)
-        handlers, current_run = Handlers(self._overlay, gate, lifetimes), CurrentRun(lambda _: 0)
+        freeing, current_run = Freeing(self._loop.call_later), CurrentRun(lambda _: 0)
+        handlers = Handlers(self._overlay, gate, lifetimes)
+        long_changes = LongChanges(self._loop, handlers.changing)
         self._overlay.serve(
             is_shared=False, lately_ns=0, hold_ns=0, later=self._loop.call_later, run_of_request=current_run.run
         )
-        served = Served(handlers, self._loop, NobodyToAsk(), freeing, current_run)
+        served = Served(handlers, self._loop, NobodyToAsk(), freeing, current_run, long_changes)
         options = MountOptions(allow_other=False, drops_pages_itself=False, xattrs=False)
         self._adapter = Pyfuse3Transport(served, options).adapter
         self._context = SimpleNamespace(uid=os.getuid(), gid=os.getgid(), pid=0, umask=0o022)

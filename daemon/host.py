@@ -27,6 +27,7 @@ from yolofs.daemon.blockers import Blockers, mount_entry
 from yolofs.daemon.follow.base_changes import BaseChanges
 from yolofs.daemon.follow.rule_keeper import RuleKeeper
 from yolofs.daemon.lending import Lending, or_end_mount
+from yolofs.daemon.loop_calls import Call
 from yolofs.daemon.rpc import daemon_files as files
 from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
 from yolofs.daemon.runs.live_runs import LiveRuns, RunResult
@@ -119,7 +120,9 @@ class Host:
             make_transport=make_transport,
         )
         self.base_changes = BaseChanges(session, self._overlay, self._mount, self._call)
-        self._lending = Lending(session, self._overlay, self._mount, self.collector, self._call)
+        self._lending = Lending(
+            session, self._overlay, self._mount, self.collector, self._call, call_at_rest=self._call_at_rest
+        )
         self._blockers = Blockers(session.base, self._overlay, self.mountpoint, self._call)
 
     # ---- life
@@ -276,7 +279,7 @@ class Host:
             self._auditor.rules_changed(changes)  # here, before there is a record of what they allow
             return find_stale
 
-        find_stale = self._call(on_loop)
+        find_stale = self._call_at_rest(on_loop)  # what was judged is done by then
         self._auditor.write()
         self.broker.rules_changed()
         self._mount.invalidate(find_stale())
@@ -370,7 +373,7 @@ class Host:
                 overlay.mark(session.store.next_ino)
 
         self.flush()
-        return self._call(on_loop)
+        return self._call_at_rest(on_loop)
 
     def begin_run(self, command: tuple[bytes, ...], directory: bytes, *, snapshot: bool) -> tuple[int, Point]:
         """Note that a run begins; return its number, and the generation that it starts from.
@@ -417,7 +420,7 @@ class Host:
         self._call(lambda: self._session.timeline.resolve(text))  # before anything that takes time
         if not force:
             self._blockers.wait_for_writers()
-        result, stale = self._call(lambda: self._travel_on_loop(text, force=force))
+        result, stale = self._call_at_rest(lambda: self._travel_on_loop(text, force=force))
         self.collector.state_replaced()
         self._mount.invalidate(stale)
         return result
@@ -472,9 +475,16 @@ class Host:
 
     # ---- inside
 
+    def _call_at_rest(self, function: Callable[[], T]) -> T:
+        return self._called(self._mount.call_at_rest, function)
+
     def _call(self, function: Callable[[], T]) -> T:
+        return self._called(self._mount.call, function)
+
+    @staticmethod
+    def _called(call: Call, function: Callable[[], T]) -> T:
         try:
-            return self._mount.call(function)
+            return call(function)
         except LoopClosedError:
             raise DaemonError("the mount has just ended", hint="yolofs mount") from None
         except OSError as error:

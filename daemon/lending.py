@@ -31,13 +31,25 @@ log = logging.getLogger("yolofs.daemon")
 class Lending:
     """Lends an open, mounted session, and knows what it came back as."""
 
-    def __init__(self, session: Session, overlay: Overlay, mount: Mount, collector: Collector, call: Call) -> None:
-        """``call`` runs a function on the device loop."""
+    def __init__(
+        self,
+        session: Session,
+        overlay: Overlay,
+        mount: Mount,
+        collector: Collector,
+        call: Call,
+        *,
+        call_at_rest: Call,
+    ) -> None:
+        """``call`` runs a function on the device loop, ``call_at_rest`` while no request is half
+        carried out.
+        """
         self._session = session
         self._overlay = overlay
         self._mount = mount
         self._collector = collector
         self._call = call
+        self._call_at_rest = call_at_rest
         self._lent_journal: int | None = None
         """The key of the journal while the session is lent, else None; set on the device loop."""
         self._kept: tuple[set[int], int] | None = None
@@ -83,7 +95,7 @@ class Lending:
         """Serve no more requests until :meth:`take_back`; return the store inodes that somebody has
         open.
         """
-        return self._call(self._lend_on_loop)
+        return self._call_at_rest(self._lend_on_loop)
 
     def _lend_on_loop(self) -> set[int]:
         if self._half_way is None:

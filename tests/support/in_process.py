@@ -80,7 +80,7 @@ class MountedView(PlainDirectory):
             self.overlay.mark(self.session.store.next_ino)
             return generation
 
-        return self.mount.call(job)
+        return self.mount.call_at_rest(job)
 
     def travel(self, generation: int | str) -> int:
         self.settle()
@@ -146,7 +146,7 @@ class MountedView(PlainDirectory):
         )
 
     def _and_invalidate(self, job: Any) -> int:
-        result = self.mount.call(job)
+        result = self.mount.call_at_rest(job)
         self.mount.invalidate(self._stale)
         return int(result)
 

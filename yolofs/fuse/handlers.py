@@ -3,8 +3,9 @@
 Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be
 cached), but no :mod:`transport <yolofs.fuse.transport>`.  All of it runs on the device loop and
 nothing here waits.  A request that needs an answer of the user raises
-:class:`~yolofs.access.refusals.UndecidedError`, and one that needs a large copy
-:class:`~yolofs.fuse.results.PostponedError`, before anything is done.  There is one method for each
+:class:`~yolofs.access.refusals.UndecidedError`, one that needs a large copy
+:class:`~yolofs.fuse.results.PostponedError`, and one that would keep others waiting
+:class:`~yolofs.overlay.LongChangeError`, before anything is done.  There is one method for each
 kind of request, so the file is long.
 """
 
@@ -24,7 +25,7 @@ from yolofs.access.questions import Operation
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.cache.listings import Listings
 from yolofs.fuse.cache.lost_names import LostNames
-from yolofs.fuse.results import DirHandle, EntryReply, Opened, PostponedError, UncountedError
+from yolofs.fuse.results import ChangingError, DirHandle, EntryReply, Opened, PostponedError, UncountedError
 from yolofs.journal.journal import Journal
 from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, may_write
 from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
@@ -68,6 +69,9 @@ class Handlers:
         self._directories: dict[int, DirHandle] = {}
         self._last_handle = 0
         self._may_postpone = True
+        self.changing: set[Inode] = set()
+        """The files with a long change under way; filled by others."""
+        self._changed: Inode | None = None  # of which the request that is carried out has had its long change made
         self._read_buffer = memoryview(bytearray(MAX_READ))
 
     def errno_of(self, error: OSError) -> int:
@@ -203,6 +207,8 @@ class Handlers:
         ``drops_setuid``: somebody changes the size who may not keep setuid and setgid bits.
         """
         inode = self._inode(number)
+        if size is not None and self.changing:
+            self._check_at_rest(inode)
         sets_owner_or_mode = mode is not None or uid is not None or gid is not None
         if sets_owner_or_mode or (size is not None and not is_open):
             self.gate.check_change(inode, Operation.WRITE if size is not None else Operation.METADATA)
@@ -281,6 +287,8 @@ class Handlers:
         inode = self._inode(number)
         if is_judged:
             self.gate.check_open(inode, flags)
+        if flags & os.O_TRUNC and self.changing:
+            self._check_at_rest(inode)
         still_known = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
         return Opened(self._file_handle(inode, flags), still_known, number)
 
@@ -376,6 +384,8 @@ class Handlers:
         staged = inode.staged
         if staged is None or staged.ino < self.overlay.fresh_from or staged.origin is not None:
             self._postpone(inode)
+        elif self.changing:
+            self._check_at_rest(inode)
         return self.overlay.write(inode, offset, data)
 
     def drop_setuid(self, handle: int) -> None:
@@ -388,7 +398,8 @@ class Handlers:
         """Allocate or free room in an open file, as fallocate(2)."""
         inode = self._files[handle]
         self._postpone_write(inode)
-        self.overlay.fallocate(inode, mode, offset, length)
+        if self._changed is not inode:
+            self.overlay.fallocate(inode, mode, offset, length)
 
     def copy_range(self, source: int, source_offset: int, target: int, offset: int, length: int) -> int:
         """Copy from one open file to another, and return how many bytes: at most
@@ -403,6 +414,8 @@ class Handlers:
         return os.lseek(self.overlay.read_fd(self._files[handle]), offset, whence)
 
     def _postpone_write(self, inode: Inode) -> None:
+        if self.changing:
+            self._check_at_rest(inode)
         staged = inode.staged
         if staged is None or staged.ino < self.overlay.fresh_from or staged.origin is not None:
             self._postpone(inode)
@@ -531,6 +544,22 @@ class Handlers:
             yield
         finally:
             self._may_postpone = True
+
+    @contextlib.contextmanager
+    def having_changed(self, inode: Inode) -> Iterator[None]:
+        """Carry out a request of which a thread has made the long change of a file, while the block
+        runs.
+        """
+        self._changed = inode
+        try:
+            yield
+        finally:
+            self._changed = None
+
+    def _check_at_rest(self, inode: Inode) -> None:
+        """Raise ChangingError if a long change of a file is under way, for another request."""
+        if inode in self.changing and inode is not self._changed:
+            raise ChangingError(inode)
 
     def _postpone(self, inode: Inode, *, size: int | None = None, metadata_only: bool = False) -> None:
         """Raise PostponedError if a change of ``inode`` should wait for a copy."""

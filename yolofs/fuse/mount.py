@@ -20,6 +20,7 @@ from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.current_run import CurrentRun, RunOf
 from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.long_changes import LongChanges
 from yolofs.fuse.loop.loop import DeviceLoop, LoopThread
 from yolofs.fuse.requests import drop_pages
 from yolofs.fuse.trace import Trace
@@ -119,8 +120,9 @@ class Mount:
             overlay.base, staged_s=staged_timeout_s, base_s=base_timeout_s, watched_s=watched_timeout_s
         )
         self.handlers = Handlers(overlay, self.gate, self.lifetimes)
+        self._long_changes = LongChanges(self.loop, self.handlers.changing)
         self._transport: Transport = (make_transport or transport_choice.transport_for())(
-            Served(self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, current_run),
+            Served(self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, current_run, self._long_changes),
             MountOptions(allow_other=allow_other, drops_pages_itself=base_timeout_s < LOOK_AT_OPEN_S, xattrs=xattrs),
         )
         if trace is not None:
@@ -161,6 +163,7 @@ class Mount:
         finally:
             self._forgetting.join(_LAST_MESSAGES_S)
             self._transport.close(unmount=unmount)
+            self._long_changes.join()
             self.overlay.close()
             self._freeing.end(_LAST_FREED_S)
             if self._mounts_fd >= 0:
@@ -195,6 +198,12 @@ class Mount:
         Blocks; must not be called from the device loop itself.
         """
         return self.loop.call(function)
+
+    def call_at_rest(self, function: Callable[[], T]) -> T:
+        """Do the same while no request stands half carried out, as a thread makes a change of its
+        file that takes long.
+        """
+        return self._long_changes.call(function)
 
     def invalidate(self, stale: Invalidation) -> None:
         """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from

@@ -19,17 +19,21 @@ from yolofs.fuse.cache.lost_names import Counting
 from yolofs.fuse.copy_workers import CopyWorkers
 from yolofs.fuse.loop.loop import Future, LoopClosedError
 from yolofs.fuse.request import KernelRequest
-from yolofs.fuse.results import PostponedError, UncountedError
+from yolofs.fuse.results import ChangingError, PostponedError, UncountedError
 from yolofs.fuse.sent_back import SentBack
 from yolofs.fuse.transport import Kernel, Served
+from yolofs.overlay import LongChangeError
+from yolofs.overlay.inodes import Inode
 
 log = logging.getLogger("yolofs.fuse")
 
 T = TypeVar("T")
-Obstacle: TypeAlias = UndecidedError | PostponedError | OSError
-"""What keeps a request from being carried out now: a question, a large copy, or a disk that was
-full a moment ago.
+Obstacle: TypeAlias = UndecidedError | PostponedError | LongChangeError | OSError
+"""What keeps a request from being carried out now: a question, a large copy, a change that takes
+long, or a disk that was full a moment ago.
 """
+OBSTACLES = UndecidedError, PostponedError, LongChangeError
+"""Those of them that a handler raises to have the request wait."""
 
 _NO_SPACE = frozenset([errno.ENOSPC, errno.EDQUOT])
 _MAX_COPIES = 3
@@ -68,6 +72,8 @@ class _SoFar:
         """What was asked, and a rule decides since."""
         self.copies_made = 0
         """How many copies were made for it."""
+        self.changed: Inode | None = None
+        """The file of which its long change was made."""
 
 
 class Requests:
@@ -82,6 +88,7 @@ class Requests:
         self._asker = served.asker
         self._freeing = served.freeing
         self._copy_workers = CopyWorkers(served.handlers.overlay, served.loop)
+        self._long_changes = served.long_changes
         self._loop = served.loop
         lost_names = served.handlers.lost_names
         lost_names.thread_of_request = served.current_run.thread
@@ -111,24 +118,53 @@ class Requests:
                 self._wait_elsewhere(request, obstacle)
             else:
                 so_far.answers = answers
-        while True:
-            if isinstance(obstacle, UndecidedError):
-                await self._settle(request, obstacle.question, so_far)
-            elif isinstance(obstacle, UncountedError):
-                await self._counting.wait(obstacle.inode.number)
-            elif isinstance(obstacle, PostponedError):
-                await self._copy(obstacle, so_far)
-            await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
-            self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
-            try:
-                with self._going_by(so_far):
-                    return self._once_more_if_full(attempt)
-            except (UndecidedError, PostponedError) as error:
-                obstacle = error
-            except RefusedError as error:
-                if error.question.key not in so_far.left_to_rules:
-                    raise
-                raise AnsweredError(error.errno or errno.EACCES) from None  # the ask is noted, with what became of it
+        try:
+            while True:
+                if not isinstance(obstacle, LongChangeError):
+                    await self._until_gone(request, obstacle, so_far)
+                await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
+                self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
+                try:
+                    with self._going_by(so_far):
+                        return self._once_more_if_full(attempt)
+                except LongChangeError as error:
+                    await self._make(error, so_far)  # begins before anything else happens
+                    obstacle = error
+                except (UndecidedError, PostponedError) as error:
+                    obstacle = error
+                except RefusedError as error:
+                    if error.question.key not in so_far.left_to_rules:
+                        raise
+                    raise AnsweredError(error.errno or errno.EACCES) from None  # the ask is noted, and its outcome
+        finally:
+            self._end_change(so_far)
+
+    async def _until_gone(self, request: KernelRequest, obstacle: Obstacle, so_far: _SoFar) -> None:
+        """Wait until an obstacle is out of a request's way."""
+        self._end_change(so_far)  # who waits for somebody else keeps nobody waiting
+        if isinstance(obstacle, UndecidedError):
+            await self._settle(request, obstacle.question, so_far)
+        elif isinstance(obstacle, UncountedError):
+            await self._counting.wait(obstacle.inode.number)
+        elif isinstance(obstacle, ChangingError):
+            await self._long_changes.until_ended(obstacle.inode)
+        elif isinstance(obstacle, PostponedError):
+            await self._copy(obstacle, so_far)
+
+    async def _make(self, error: LongChangeError, so_far: _SoFar) -> None:
+        """Have another thread make the change that would keep others waiting."""
+        self._end_change(so_far)
+        try:
+            if await self._long_changes.make(error):
+                so_far.changed = error.inode
+        except OSError as failure:
+            if not self.makes_room(failure):
+                raise
+
+    def _end_change(self, so_far: _SoFar) -> None:
+        inode, so_far.changed = so_far.changed, None
+        if inode is not None:
+            self._long_changes.end(inode)
 
     def _once_more_if_full(self, attempt: Callable[[], T]) -> T:
         """Carry a request out; a second time if the disk was full, and is not any more."""
@@ -168,6 +204,8 @@ class Requests:
         """Carry out by what was answered and copied so far, for the time of the block."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._handlers.gate.granting(so_far.granted))
+            if so_far.changed is not None:
+                stack.enter_context(self._handlers.having_changed(so_far.changed))
             if so_far.copies_made >= _MAX_COPIES:
                 stack.enter_context(self._handlers.copying_at_once())
             yield

@@ -63,3 +63,10 @@ class UncountedError(PostponedError):
 
     def __init__(self, inode: Inode) -> None:
         super().__init__(inode, None)
+
+
+class ChangingError(PostponedError):
+    """A long change of the file has to end first (:mod:`yolofs.fuse.long_changes`)."""
+
+    def __init__(self, inode: Inode) -> None:
+        super().__init__(inode, None)

@@ -15,6 +15,7 @@ from yolofs.access.questions import Asker
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.current_run import CurrentRun
 from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.long_changes import LongChanges
 from yolofs.fuse.loop.loop import DeviceLoop
 from yolofs.fuse.trace import Trace
 
@@ -74,6 +75,7 @@ class Served:
     asker: Asker
     freeing: Freeing
     current_run: CurrentRun
+    long_changes: LongChanges
 
 
 class Transport(Kernel, Protocol):

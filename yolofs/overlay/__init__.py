@@ -15,6 +15,7 @@ when mounted) owns it.
     attributes    what stat tells
     copy_up       making store inodes that may be written
     big_copies    using copies that a thread has made
+    long_changes  changes of a file's room that a thread is to make
     finding       looking names up
     data          reading, writing, setting attributes
     ownership     what a new file gets of its user and its directory
@@ -31,6 +32,7 @@ held_directories (base directories held for a moment while their names are looke
 from yolofs.overlay.big_copies import CopyJob
 from yolofs.overlay.data import ALL_STILL_KNOWN, StillKnown, may_write
 from yolofs.overlay.host_changes import HostChange, names_known_in, stale_after
+from yolofs.overlay.long_changes import LongChangeError
 from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE
 from yolofs.overlay.ownership import Owner
 from yolofs.overlay.paths_by_key import BasePlaces
@@ -47,6 +49,7 @@ __all__ = [
     "CopyJob",
     "HostChange",
     "Invalidation",
+    "LongChangeError",
     "Overlay",
     "Owner",
     "StillKnown",

@@ -17,9 +17,10 @@ from yolofs.overlay.big_copies import BigCopies
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import MIXED, NO_PAGES, Attr, Inode, Version, is_as_told, settled_version, version_of
 from yolofs.overlay.layers import Layers, os_error
+from yolofs.overlay.long_changes import MUCH_ALLOCATED, MUCH_FREED, LongChangeError
 from yolofs.overlay.recording import Recording
 from yolofs.paths import RelPath
-from yolofs.system.syscalls import fallocate
+from yolofs.system.syscalls import FALLOC_FL_PUNCH_HOLE, fallocate
 
 _IN_PAGE = mmap.PAGESIZE - 1
 _READ_AHEAD = 128 << 10
@@ -60,6 +61,10 @@ class Data:
         self._descriptors = descriptors
         self._attributes = attributes
         self._big_copies = big_copies
+        self.hands_over = False
+        """Whether others wait for each request, so that long changes are to be raised
+        (:class:`~yolofs.overlay.long_changes.LongChangeError`).
+        """
 
     def open(self, inode: Inode, flags: int, *, may_keep_setuid: bool = True) -> StillKnown:
         """Open a regular file with the flags of open(2) and tell what of the kernel's knowledge of
@@ -154,8 +159,12 @@ class Data:
 
         Raises:
             OSError: as fallocate(2).
+            LongChangeError: another thread is to do it.
         """
-        fallocate(self._fd_to_change(inode), mode, offset, length)
+        fd = self._fd_to_change(inode)
+        if self.hands_over and length >= (MUCH_FREED if mode & FALLOC_FL_PUNCH_HOLE else MUCH_ALLOCATED):
+            raise LongChangeError(inode, fd, lambda fd: fallocate(fd, mode, offset, length))
+        fallocate(fd, mode, offset, length)
 
     def copy_range(self, source: Inode, source_offset: int, target: Inode, offset: int, length: int) -> int:
         """Copy between open files, sharing blocks where the disk can, and return how many bytes:
@@ -300,15 +309,16 @@ class Data:
         inode.changes += 1
         self._big_copies.own_data(inode, keep=size)
         fd = self._descriptors.of(inode, write=True)
-        if size == 0:
-            st = os.fstat(fd)
-            if st.st_size == 0 and not st.st_mode & (stat.S_ISUID | stat.S_ISGID):
-                # ext4 takes ftruncate(2) for the beginning of a replacement, and writes the file
-                # out when it is closed
-                os.utime(fd, ns=(st.st_atime_ns, self._clock_ns()))
-                with contextlib.suppress(OSError):  # it has none, as a rule
-                    os.removexattr(fd, "security.capability")
-                return
+        st = os.fstat(fd)
+        if self.hands_over and min(st.st_blocks * 512, st.st_size - size) >= MUCH_FREED:
+            raise LongChangeError(inode, fd, lambda fd: os.ftruncate(fd, size))
+        if size == 0 and st.st_size == 0 and not st.st_mode & (stat.S_ISUID | stat.S_ISGID):
+            # ext4 takes ftruncate(2) for the beginning of a replacement, and writes the file
+            # out when it is closed
+            os.utime(fd, ns=(st.st_atime_ns, self._clock_ns()))
+            with contextlib.suppress(OSError):  # it has none, as a rule
+                os.removexattr(fd, "security.capability")
+            return
         os.ftruncate(fd, size)
 
     def _is_tattered(self, inode: Inode) -> bool:

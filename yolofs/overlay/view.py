@@ -94,6 +94,7 @@ class Overlay(Layers):
         self.check_has_xattr = self.attributes.check_has_xattr
         self.birth_ns = self.attributes.birth_ns
 
+        self._data = data
         self.open = data.open
         self.release = data.release
         self.outdated_by = data.outdated_by
@@ -145,6 +146,7 @@ class Overlay(Layers):
         self.held.hold_for(hold_ns, later)
         self.recording.run_of_request = run_of_request
         self.removal.close_removed = close_removed
+        self._data.hands_over = True
 
     def look_anew(self) -> None:
         """Forget all that was seen of base a moment ago."""

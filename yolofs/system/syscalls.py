@@ -20,6 +20,7 @@ PATH_MAX: Final = 4096
 _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
 _FALLOC_FL_KEEP_SIZE: Final = 1
+FALLOC_FL_PUNCH_HOLE: Final = 2
 _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
 """What system calls answer where the kernel, a seccomp filter or the filesystem lacks the flag."""
 

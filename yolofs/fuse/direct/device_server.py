@@ -54,8 +54,8 @@ from yolofs.fuse.direct.replies import Replies, Reply
 from yolofs.fuse.direct.waiting import Waiting
 from yolofs.fuse.loop.loop import Future
 from yolofs.fuse.request import DirectoryAndName
-from yolofs.fuse.requests import Requests
-from yolofs.fuse.results import EntryReply, PostponedError
+from yolofs.fuse.requests import OBSTACLES, Requests
+from yolofs.fuse.results import EntryReply
 from yolofs.fuse.transport import MountOptions, Served
 from yolofs.overlay import Owner
 
@@ -193,7 +193,7 @@ class DeviceServer:
         self._current_run.sent_by(self.pid)
         try:
             reply = self.answers[opcode](node, size)
-        except (UndecidedError, PostponedError) as obstacle:
+        except OBSTACLES as obstacle:
             self._waiting.suspend(bytes(self._bytes[:size]), obstacle)
         except OSError as error:
             self._failed(size, error)

@@ -20,8 +20,8 @@ from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.cache.listings import ToldName
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.request import DirectoryAndName, KernelRequest, RequestKind
-from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
-from yolofs.fuse.results import DirHandle, EntryReply, PostponedError
+from yolofs.fuse.requests import OBSTACLES, AnsweredError, Obstacle, Requests
+from yolofs.fuse.results import DirHandle, EntryReply
 from yolofs.fuse.transport import Kernel, Served
 from yolofs.overlay import Owner
 
@@ -48,7 +48,7 @@ def answering(kind: RequestKind, *, tells: bool = False) -> Callable[[Callable[.
                 self.current_run.sent_with(args)
                 try:
                     result = handler(self, *args)
-                except (UndecidedError, PostponedError) as error:
+                except OBSTACLES as error:
                     obstacle = error
                 except OSError as error:
                     if not self.makes_room(error):

@@ -19,6 +19,7 @@ from yolofs.fuse.direct.device_server import DeviceServer
 from yolofs.fuse.direct.kernel_protocol import Opcode
 from yolofs.fuse.direct.notices import Notices
 from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.long_changes import LongChanges
 from yolofs.fuse.loop.loop import DeviceLoop, LoopClosedError
 from yolofs.fuse.mount import NobodyToAsk
 from yolofs.fuse.transport import MountOptions, Served
@@ -88,7 +89,8 @@ def kernel_of(base: Path, *, xattrs: bool = False) -> Iterator[tuple[Kernel, Han
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     theirs.settimeout(60)
     with ours, theirs, handlers_of(base) as handlers:
-        served = Served(handlers, loop, NobodyToAsk(), Freeing(loop.call_later), CurrentRun(lambda _: 0))
+        freeing, long_changes = Freeing(loop.call_later), LongChanges(loop, handlers.changing)
+        served = Served(handlers, loop, NobodyToAsk(), freeing, CurrentRun(lambda _: 0), long_changes)
         options = MountOptions(allow_other=False, drops_pages_itself=False, xattrs=xattrs)
         device = Device(ours.fileno())
         yield Kernel(DeviceServer(served, options, device, Notices(device)), theirs), handlers
