@@ -20,6 +20,8 @@ from yolofs.system.host_programs import find_program
 from yolofs.system.mounts import unmount
 
 DEVICE = "/dev/fuse"
+_DEVICE_NUMBER = os.makedev(10, 229)
+"""The same on each Linux."""
 _NOSUID, _NODEV = 2, 4
 _HELPER = "fusermount3"
 _HELPER_SOCKET = "_FUSE_COMMFD"
@@ -103,7 +105,10 @@ def _received(ours: socket.socket) -> int:
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             descriptors.frombytes(data[: descriptors.itemsize])
-    if not descriptors:
-        raise OSError(errno.EPROTO, f"{_HELPER} sent no device")
-    os.set_inheritable(descriptors[0], False)
-    return descriptors[0]
+    for fd in descriptors:
+        st = os.fstat(fd)
+        if stat.S_ISCHR(st.st_mode) and st.st_rdev == _DEVICE_NUMBER:
+            os.set_inheritable(fd, False)
+            return fd
+        os.close(fd)
+    raise OSError(errno.EPROTO, f"{_HELPER} sent no device")
