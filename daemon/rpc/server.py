@@ -56,6 +56,9 @@ _BETWEEN_S = 0.005
 _ACCEPT_AGAIN_S = 0.1
 
 
+_NOT_DECODED = msgspec.DecodeError, RecursionError
+"""What is wrong with a message: it is not JSON, not of the form that is wanted, or nested too deep.
+"""
 _NO_ROOM = encode_error(None, ErrorObject(NO_ROOM, "too many others want to connect"))
 
 
@@ -312,7 +315,7 @@ async def _handle(connection: Connection, line: bytes, methods: Mapping[str, Met
     except msgspec.ValidationError as error:
         request_id = _find_id(line)
         outcome = ErrorObject(INVALID_REQUEST, f"not a JSON-RPC 2.0 call: {error}")
-    except msgspec.DecodeError as error:
+    except _NOT_DECODED as error:
         outcome = ErrorObject(PARSE_ERROR, f"not JSON: {error}")
     else:
         request_id = request.id
@@ -335,7 +338,7 @@ async def _call(request: RpcRequest, methods: Mapping[str, Method]) -> Result | 
         return ErrorObject(METHOD_NOT_FOUND, f"there is no method {request.method!r}")
     try:
         params = msgspec.json.decode(request.params, type=method.params)
-    except msgspec.DecodeError as error:
+    except _NOT_DECODED as error:
         return ErrorObject(INVALID_PARAMS, f"{request.method}: {error}")
     try:
         return await method.call(params)
@@ -350,7 +353,7 @@ def _find_id(line: bytes) -> int | str | None:
     """Return the id of a message that is no valid request, None if even that cannot be told."""
     try:
         message = msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except _NOT_DECODED:
         return None
     found = message.get("id") if isinstance(message, dict) else None
     return found if isinstance(found, int | str) and not isinstance(found, bool) else None

@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import socket
+import sys
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
@@ -138,6 +139,9 @@ def call(method: str, params: object = None, request_id: object = 1) -> dict[str
         (b"{", -32700, None),
         (b"\xff\xfe", -32700, None),
         (b"hello", -32700, None),
+        (b"[" * 5000, -32600, None),
+        (b'{"jsonrpc":"2.0","method":"info","params":' + b"[" * 5000 + b"]" * 5000 + b',"id":5}', -32700, None),
+        (b'{"jsonrpc":"2.0","method":7,"id":5,"x":' + b"[" * 5000 + b"]" * 5000 + b"}", -32600, None),
         (b"[]", -32600, None),
         (b"1", -32600, None),
         (b"{}", -32600, None),
@@ -166,6 +170,20 @@ def test_a_bad_message_gets_its_error_and_the_conversation_goes_on(
         assert await client.call(call("info")) == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
     serve(tmp_path, talk)
+
+
+def test_what_is_nested_too_deep_to_be_read_gets_an_error_and_no_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def talk(connect: Callable[[], Client], _fake: Fake, _server: Server) -> None:
+        client = connect()
+        for depth in range(500, sys.getrecursionlimit() + 10):
+            params = b"[" * depth + b"]" * depth
+            await client.say(b'{"jsonrpc":"2.0","method":"info","params":' + params + b',"id":5}\n')
+            assert (await client.answer())["error"]["code"] in (-32602, -32700)
+
+    serve(tmp_path, talk)
+    assert not caplog.records
 
 
 def test_messages_may_come_in_pieces_and_several_at_once(tmp_path: Path) -> None:
