@@ -25,6 +25,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from yolofs.overlay.long_changes import MUCH_FREED
+
 log = logging.getLogger("yolofs.fuse")
 
 _QUICK_NS = 20_000
@@ -39,6 +41,11 @@ _MAX_COUNT = 256
 _MAX_BYTES = 64 << 20
 """If this much waits, the caller closes further files itself: what comes faster than it is freed
 must not fill the disk.
+"""
+_LONG_BYTES = MUCH_FREED
+_MAX_LONG_BYTES = 64 << 30
+"""Of files of ``_LONG_BYTES`` or more, so much may wait: to close one holds everybody up.  What is
+not freed yet is missing to nobody, as a full disk waits for it.
 """
 
 
@@ -97,7 +104,8 @@ class Freeing:
             return
         elif self._slow_for:
             self._slow_for -= 1
-        if self.count >= self._max_count or self._taken_bytes - self._closed_bytes >= _MAX_BYTES:
+        most = _MAX_BYTES if size < _LONG_BYTES else _MAX_LONG_BYTES
+        if self.count >= self._max_count or self._taken_bytes - self._closed_bytes >= most:
             _close(fd)
             return
         self._batch.append((fd, size))

@@ -153,6 +153,23 @@ def test_descriptors_beyond_the_limit_are_closed_by_the_loop_but_one_large_file_
     assert is_open(again)
 
 
+def test_what_takes_long_to_free_is_not_closed_by_the_loop_until_very_much_waits(
+    freeing: Freeing, closings: Closings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MAX_BYTES", 4096)
+    monkeypatch.setattr(module, "_LONG_BYTES", 1 << 20)
+    monkeypatch.setattr(module, "_MAX_LONG_BYTES", 3 << 20)
+    long = descriptors(tmp_path, 4, 1 << 20)
+    for fd in long[:3]:
+        freeing.close(fd)
+    assert closings.closed == []
+    freeing.close(short := descriptors(tmp_path, 1)[0])
+    freeing.close(long[3])
+    assert closings.by_loop == closings.closed == [short, long[3]]
+    assert freeing.settle()
+    assert sorted(closings.closed) == sorted([*long, short])
+
+
 def test_the_limit_on_descriptors_is_kept_away_from(
     later: Later, closings: Closings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
