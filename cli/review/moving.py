@@ -128,11 +128,11 @@ class CursorMoves(ReviewState):
             return None
         searched = display(self.searched.encode(errors="surrogateescape"))
         if self.focus is Focus.DIFF and self.view is not None:
-            view, text = self.view, self.searched.encode(errors="surrogateescape").lower()
+            view, text = self.view, self.searched.casefold()
             for offset in range(1, view.count + 1):
                 at = (self.line + step * offset) % view.count
                 line = view.line(at)
-                if line.hunk >= 0 and text in line.text.lower():
+                if line.hunk >= 0 and text in _folded(line.text):
                     self.line = at
                     return None
             self.message = f"not in these lines: {searched}; h, then /, searches the paths"
@@ -145,11 +145,16 @@ class CursorMoves(ReviewState):
         return None
 
     def _find_node(self, step: int) -> Node | None:
-        text = self.searched.encode(errors="surrogateescape").lower()
+        text = self.searched.casefold()
         nodes = [node for node in self.tree.all() if not node.is_section]
         here = next((at for at, node in enumerate(nodes) if node is self.node), -1 if step > 0 else 0)
         order = [*nodes[here + 1 :], *nodes[: here + 1]] if step > 0 else [*nodes[:here][::-1], *nodes[here:][::-1]]
-        return next((node for node in order if text in node.path.lower()), None)
+        return next((node for node in order if text in _folded(node.path)), None)
+
+
+def _folded(text: bytes) -> str:
+    """Return a text in which the case of letters makes no difference."""
+    return text.decode(errors="surrogateescape").casefold()
 
 
 MOVES = {

@@ -301,6 +301,27 @@ def test_a_search_on_the_right_side_is_in_the_lines(model: ReviewModel) -> None:
     assert model.focus is Focus.LIST
 
 
+def test_searching_ignores_the_case_of_all_letters() -> None:
+    model = ReviewModel()
+    names = ("ÄPFEL", "straße", "\udcff-Ж")
+    model.compared(comparison(*(change(b"p/" + name.encode(errors="surrogateescape")) for name in names)))
+    for typed, name in (("äpf", "ÄPFEL"), ("STRASSE", "straße"), ("-ж", "\udcff-Ж"), ("\udcff", "\udcff-Ж")):
+        model.key("g")
+        press(model, f"/{typed}")
+        model.key("enter")
+        assert model.change is not None
+        assert model.change.path == b"p/" + name.encode(errors="surrogateescape"), typed
+    one = change("p/ÄPFEL".encode())
+    press(model, "/äpf")
+    model.key("enter")
+    model.loaded(one, view_of(one, text("1" * 16, 0, (b"a\n",), ("Größe\n".encode(),), path=one.path)))
+    model.key("tab")
+    press(model, "/GRÖSSE")
+    model.key("enter")
+    assert model.view is not None
+    assert model.view.line(model.line).text == "Größe\n".encode()
+
+
 def test_a_note_is_typed_corrected_and_given_up(model: ReviewModel) -> None:
     press(model, "dab")
     model.key("backspace")
