@@ -15,7 +15,8 @@ _OF_LINES = (HunkKind.TEXT, HunkKind.ADDED)
 def picks_for(before: bytes, file: FileHunks, wanted: bytes) -> dict[str, LineNumbers | None] | None:
     """Return the picks of a text's hunks that make just the wanted text of it; None if no picks do.
 
-    What is not about lines (a rename, a mode) is picked, too.
+    What is not about lines (a rename, a mode) is picked, too.  No picks make an empty file of an
+    added one: without lines there is no file.
     """
     lines: defaultdict[str, set[int]] = defaultdict(set)
     by_id = {hunk.id: hunk for hunk in file.hunks}
@@ -37,6 +38,8 @@ def picks_for(before: bytes, file: FileHunks, wanted: bytes) -> dict[str, LineNu
             lines[hunk.id].add(count + at)
     picks = {name: whole_if_all(by_id[name], frozenset(some)) for name, some in lines.items()}
     picks |= {hunk.id: None for hunk in file.hunks if hunk.kind not in _OF_LINES}
+    if any(hunk.kind is HunkKind.ADDED and hunk.id not in picks for hunk in file.hunks):
+        return None
     return picks if apply_picks(before, file.hunks, picks) == wanted else None
 
 

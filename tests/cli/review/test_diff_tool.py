@@ -115,6 +115,18 @@ def test_an_edit_made_in_the_tool_is_staged_after_asking(yolofs: Program, view: 
     assert (view / "new").read_text() == "one\ntwo\nwritten by hand\n"
 
 
+def test_a_new_file_that_the_tool_empties_is_staged_and_committed_empty(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
+    """No lines of it are a part of it: to have none of them is another text."""
+    tool = script(tmp_path, ': > "$2/new"; cp "$1/a.txt" "$2/a.txt"; cp "$1/gone" "$2/gone"')
+    said = reviewed(yolofs, tool, ("stage 1 edited file?", "y"), ("[q]uit", "c"), ("commit that?", "y"))
+    assert "selected: 1 change; not selected: 2 changes" in said
+    assert (yolofs.project / "new").read_text() == ""
+    assert (view / "new").read_text() == ""
+    assert (view / "a.txt").read_text() == STAGED
+
+
 def test_a_tool_that_fails_changes_nothing(yolofs: Program, view: Path, tmp_path: Path) -> None:
     with Terminal(yolofs.project, ["review", "--tool", script(tmp_path, 'rm "$2/new"; exit 3')]) as terminal:
         assert terminal.wait() == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.cli.review.models import change
+from yolofs.changes.changes import ChangeKind
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.word_diff import differing
@@ -37,6 +38,13 @@ FILE = FileHunks(
 )
 def test_a_text_is_what_just_these_picks_make_or_none(wanted: bytes, picks: object) -> None:
     assert picks_for(BEFORE, FILE, wanted) == picks
+
+
+def test_no_picks_make_an_empty_file_of_an_added_one() -> None:
+    added = Hunk(A, HunkKind.ADDED, PATH, old_start=0, new_start=0, old_lines=(), new_lines=(b"1\n", b"2\n"))
+    file = FileHunks(change(PATH, ChangeKind.ADDED), (added,))
+    assert picks_for(b"", file, b"1\n") == {A: frozenset({1})}
+    assert picks_for(b"", file, b"") is None
 
 
 def test_words_that_differ_are_found() -> None:
