@@ -29,7 +29,7 @@ from yolofs.cli.show.listing import say_left_out
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as a JSON document.")
 def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
-    """Print what happened: runs, snapshots, travels, commits.
+    """Print what happened: runs, snapshots, travels, commits, aborts.
 
     It prints a line for each, oldest first; on a terminal it cuts long commands. With -v,
     --scratch, --run or PATH it also prints each record, ask, refusal and change of a rule; it
@@ -49,7 +49,7 @@ def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: 
         start, end = session.timeline.parse_range(range_text)
         spans = [ChapterSpan(found[-1], start, end)]
         if range_text == ALL:
-            spans = [*(ChapterSpan(chapter, start, None) for chapter in found[:-1]), *spans]
+            spans = [ChapterSpan(chapter, start, None, chapter.dropped) for chapter in found]
         paths = relative_paths(session, typed)
         check_somewhere(session, paths, typed)
         wanted = WantedHistory(session, paths, EarlierNames(spans, paths, session.base.root), run)

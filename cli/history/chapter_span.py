@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from yolofs.journal.records import Record
 from yolofs.paths import Generation
-from yolofs.session.history import Chapter
+from yolofs.session.history import Chapter, DroppedJournal
 
 
 class ChapterSpan(NamedTuple):
@@ -16,6 +16,8 @@ class ChapterSpan(NamedTuple):
     chapter: Chapter
     start: Generation
     end: Generation | None
+    dropped: Sequence[DroppedJournal] = ()
+    """What was dropped before it, if that is wanted."""
 
     @property
     def last(self) -> int:

@@ -13,9 +13,10 @@ from yolofs.cli.history.chapter_span import ChapterSpan
 from yolofs.cli.history.earlier_names import EarlierNames
 from yolofs.cli.history.visible_records import is_about, may_show, paths_of_record
 from yolofs.cli.options import options
-from yolofs.cli.show.audit_lines import comes_before, notes_between
+from yolofs.cli.show.audit_lines import comes_before, is_about_any, notes_between
 from yolofs.cli.show.record_lines import RecordEntry
 from yolofs.paths import RelPath
+from yolofs.session.history import DroppedJournal
 from yolofs.session.session import Session
 from yolofs.state.regions import Region, Regions
 
@@ -43,6 +44,21 @@ def items_of(span: ChapterSpan, wanted: WantedHistory, left_out: LeftOut) -> Ite
         entries = (entry for entry in entries if run in runs_in(entry.record))
         notes = (note for note in notes if _run_of_note(note) == run)
     return _in_place(filter(left_out.shows, entries), notes)
+
+
+def dropped_notes(span: ChapterSpan, wanted: WantedHistory) -> Iterator[tuple[DroppedJournal, list[Note]]]:
+    """Yield what was dropped before a chapter, each with the notes that are wanted of it; none if
+    only a run or paths are, and no note is about these.
+    """
+    paths = [wanted.session.base.path(path) for path in wanted.names.ever(span)]
+    for dropped in span.dropped:
+        notes = [
+            note
+            for note in (dropped.notes if options().guard is None else ())
+            if is_about_any(note, paths) and wanted.run in (None, _run_of_note(note))
+        ]
+        if notes or not (wanted.paths or wanted.run is not None):
+            yield dropped, notes
 
 
 def _run_of_note(note: Note) -> int:

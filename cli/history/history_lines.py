@@ -1,4 +1,4 @@
-"""A session's history in lines: all of it, or a line for each run, marker and commit."""
+"""A session's history in lines: all of it, or a line for each run, marker, commit and abort."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.cli.history.chapter_span import ChapterSpan
-from yolofs.cli.history.history_items import LeftOut, WantedHistory, items_of, markers_of
+from yolofs.cli.history.history_items import LeftOut, WantedHistory, dropped_notes, items_of, markers_of
 from yolofs.cli.history.visible_records import count_since
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time, paint, say, terminal_width
@@ -31,6 +31,10 @@ def emit_all(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: Left
     path_display = PathDisplay(session.base.root, session.base.relative(session.project))
     width = _width(spans)
     for span in spans:
+        for dropped, notes in dropped_notes(span, wanted):
+            for note in notes:
+                emit(paint(_note_line(note, width), "dim"))
+            emit(paint(_end_line(dropped.ended_ns, "abort", width), "dim"))
         is_past, is_empty = span.chapter.commit is not None, True
         for item in items_of(span, wanted, left_out):
             is_empty = False
@@ -38,7 +42,7 @@ def emit_all(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: Left
                 line = record_line(item, path_display, width) + ("" if item.is_live else "  [dead]")
                 emit(paint(line, "dim") if is_past or not item.is_live else line)
             else:
-                line = f"{local_time(item.time_ns)}  {'':>{width}}  {note_word(item):<8}  {note_text(item)}"
+                line = _note_line(item, width)
                 emit(paint(line, "dim") if is_past else line)
         if is_past and not (is_empty and (wanted.paths or wanted.run is not None)):
             emit(paint(_commit_line(span.chapter, width), "dim"))
@@ -48,6 +52,10 @@ def documents(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: Lef
     """Yield records and notes as JSON has them."""
     root = wanted.session.base.root
     for span in spans:
+        for dropped, notes in dropped_notes(span, wanted):
+            yield from (note_fields(note) | {"aborted": True} for note in notes)
+            if not (wanted.paths or wanted.run is not None):
+                yield {"kind": "abort", "time_ns": dropped.ended_ns}
         number = span.chapter.commit
         more = {"commit": number} if number is not None else {}
         for item in items_of(span, wanted, left_out):
@@ -57,12 +65,17 @@ def documents(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: Lef
 
 
 def emit_short(spans: Sequence[ChapterSpan], session: Session) -> None:
-    """Write a line for each run, marker and commit, and count what is not shown."""
+    """Write a line for each run, marker, commit and abort, and count what is not shown."""
     path_display = PathDisplay(session.base.root, session.base.relative(session.project))
     width = _width(spans)
     hidden: Counter[str] = Counter()
     known = {run.number: run for run in read_runs(session.directory)}
     for span in spans:
+        for dropped in span.dropped:
+            of_dropped = dropped.notes if options().guard is None else []
+            for run in (known[note.run] for note in of_dropped if isinstance(note, RunStart)):
+                emit(paint(_run_line(run, span, of_dropped, width), "dim"))
+            emit(paint(_end_line(dropped.ended_ns, "abort", width), "dim"))
         is_past = span.chapter.commit is not None
         notes = list(notes_between(span.chapter, span.start, span.end, ())) if options().guard is None else []
         runs = [known[note.run] for note in notes if isinstance(note, RunStart)]
@@ -122,10 +135,17 @@ def _counted(notes: Iterable[Note]) -> Counter[str]:
     return found
 
 
+def _note_line(note: Note, width: int) -> str:
+    return f"{local_time(note.time_ns)}  {'':>{width}}  {note_word(note):<8}  {note_text(note)}"
+
+
 def _commit_line(chapter: Chapter, width: int) -> str:
-    ended_ns = chapter.ended_ns
+    return f"{_end_line(chapter.ended_ns, 'commit', width):<{31 + width}}  {chapter.commit}"
+
+
+def _end_line(ended_ns: int | None, word: str, width: int) -> str:
     when = local_time(ended_ns) if ended_ns is not None else ""
-    return f"{when:<19}  {'':>{width}}  {'commit':<8}  {chapter.commit}"
+    return f"{when:<19}  {'':>{width}}  {word}"
 
 
 def _width(spans: Sequence[ChapterSpan]) -> int:

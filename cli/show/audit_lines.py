@@ -48,8 +48,13 @@ def notes_between(
     for note in chapter.notes:
         is_wanted = not (start and comes_before(note, *places[start - 1]))
         is_wanted = is_wanted and (not end or comes_before(note, *places[end - 1]))
-        if is_wanted and (not paths or any(_is_about(note, path.rstrip(b"/")) for path in paths)):
+        if is_wanted and is_about_any(note, paths):
             yield note
+
+
+def is_about_any(note: Note, paths: Sequence[bytes]) -> bool:
+    """Tell whether a note is about one of some paths or what is below; without paths any is."""
+    return not paths or any(_is_about(note, path.rstrip(b"/")) for path in paths)
 
 
 def _is_about(note: Note, path: bytes) -> bool:

@@ -542,3 +542,34 @@ def test_blame_tells_of_what_was_renamed_who_had_written_it_before(worked: Progr
 def test_a_travel_to_a_run_says_what_leads_there(worked: Program) -> None:
     said = worked.refused("travel", "run 1", code=7)
     assert "hint: yolofs runs tells which generation it made; a part of it: yolofs restore --from 'run 1' PATH" in said
+
+
+def test_the_log_has_a_line_for_an_abort_and_for_the_runs_before_it(worked: Program) -> None:
+    worked("abort", "--yes")
+    worked("run", "sh", "-c", "echo three >> a.txt")
+    worked("commit", "--yes")
+    worked("run", "sh", "-c", "echo four >> a.txt")
+    worked("abort", "--yes")
+    lines = worked("log").out.splitlines()
+    words = [line[24:].split()[0] for line in lines]
+    assert words == ["run", "run", "abort", "run", "commit", "run", "abort"]
+    assert [line[24:].split()[1] for line in lines if "  run  " in line] == ["1:", "2:", "3:", "4:"]
+    assert worked("log", "-v").out.count("  abort\n") == 2
+    records = worked("log", "--json").json["records"]
+    assert [one["kind"] for one in records if one.get("aborted") or one["kind"] == "abort"] == [
+        *("run", "run-end") * 2, "abort", "run", "run-end", "abort",
+    ]  # fmt: skip
+    assert "abort" not in worked("log", "0..").out
+    of_run = worked("log", "--run", "2").out.splitlines()
+    assert [line[24:].split()[0] for line in of_run] == ["run", "run-end", "abort"]
+
+
+def test_an_abort_of_what_no_run_has_made_is_in_the_log(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    program = Program(project)
+    program.start_session()
+    with program.mounted() as view:
+        (view / "a").write_text("a")
+        program("abort", "--yes")
+        assert program("log").out.splitlines()[0].endswith("  abort")

@@ -241,10 +241,10 @@ def append_notes(directory: bytes, notes: Iterable[Note]) -> None:
 
 
 def note_journal_end(directory: bytes, *, is_commit: bool) -> None:
-    """Note that another journal begins, if there are notes; that this fails is no reason to stop a
-    commit.
+    """Note that another journal begins; that this fails is no reason to stop a commit, of which
+    nothing is noted if there are no notes.
     """
-    if not os.path.isfile(os.path.join(directory, FILE_NAME)):
+    if is_commit and not os.path.isfile(os.path.join(directory, FILE_NAME)):
         return
     with contextlib.suppress(OSError):
         append_notes(directory, [JournalEnd(time.time_ns(), is_commit)])

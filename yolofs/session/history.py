@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.audit.audit import JournalEnd, Note, Point, read_sections
+from yolofs.audit.audit import Note, Point, read_sections
 from yolofs.audit.runs import Run, generation_of
 from yolofs.errors import JournalError, YolofsError
 from yolofs.journal.journal import Journal
@@ -32,6 +32,14 @@ SELECTED = b"hunks to commit"
 """The name of the generation that a commit of hunks is made of."""
 
 
+class DroppedJournal(msgspec.Struct, frozen=True):
+    """A journal that an abort has ended: it is gone, and what was noted meanwhile is kept."""
+
+    ended_ns: int
+    """When, in nanoseconds since 1970."""
+    notes: Sequence[Note]
+
+
 class Chapter(msgspec.Struct, frozen=True):
     """One journal, with what was noted meanwhile."""
 
@@ -43,6 +51,8 @@ class Chapter(msgspec.Struct, frozen=True):
     timeline: Timeline
     notes: Sequence[Note]
     """In the order in which they were noted."""
+    dropped: Sequence[DroppedJournal]
+    """What was dropped after the commit before it, oldest first."""
 
     @property
     def ended_ns(self) -> int | None:
@@ -105,15 +115,13 @@ def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterato
 
     Blocks while the journals are read.
     """
-    sections = list(read_sections(session.directory))
-    present, ended = sections[-1][0], sections[:-1]
-    of_commits = [notes for notes, end in ended if isinstance(end, JournalEnd) and end.is_commit]
+    noted, present = _noted_until_commits(session.directory)
     numbers = [number for number in sorted(commit_numbers(session.directory)) if _is_done(session.directory, number)]
     is_pending = has_ended_journal(session.directory)  # the newest one's is about to be put away
     with contextlib.ExitStack() as stack:
         found = []
         for back, number in enumerate(reversed(numbers), 1):
-            notes = of_commits[-back] if back <= len(of_commits) else []
+            notes, dropped = noted[-back] if back <= len(noted) else ([], [])
             directory = commit_directory(session.directory, number)
             try:
                 journal = stack.enter_context(Journal.open(os.path.join(directory, b"journal"), read_only=True))
@@ -122,8 +130,30 @@ def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterato
                     on_damage(number, error)
                 continue
             timeline = Timeline(at.marker for at in journal.markers)
-            found.append(Chapter(number, directory, journal, timeline, notes))
-        yield [*reversed(found), Chapter(None, session.directory, session.journal, session.timeline, present)]
+            found.append(Chapter(number, directory, journal, timeline, notes, dropped))
+        yield [*reversed(found), Chapter(None, session.directory, session.journal, session.timeline, *present)]
+
+
+_Noted: TypeAlias = tuple[list[Note], list[DroppedJournal]]
+"""What was noted of a chapter, and what was dropped before it."""
+
+
+def _noted_until_commits(directory: bytes) -> tuple[list[_Noted], _Noted]:
+    """Return what was noted of each chapter that a commit ended, oldest first, and of the one that
+    goes on.
+    """
+    found: list[_Noted] = []
+    dropped: list[DroppedJournal] = []
+    present: list[Note] = []
+    for notes, end in read_sections(directory):
+        if end is None:
+            present = notes
+        elif end.is_commit:
+            found.append((notes, dropped))
+            dropped = []
+        else:
+            dropped.append(DroppedJournal(end.time_ns, notes))
+    return found, (present, dropped)
 
 
 def chapter_of(run: Run, found: Iterable[Chapter]) -> Chapter | None:
