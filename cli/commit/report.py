@@ -19,7 +19,7 @@ from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.show.first_lines import MOST_LINES, first_lines
 from yolofs.cli.show.folding import is_time_alone
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
-from yolofs.cli.show.listing import PathDisplay, emit_changes, is_marked
+from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.cli.show.marking import mark_finder
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit import plan_commit
@@ -28,7 +28,7 @@ from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
 from yolofs.errors import UnnamedError, YolofsError
-from yolofs.hostcode.mark import Mark, Marks
+from yolofs.hostcode.mark import Mark, Marks, is_marked
 from yolofs.journal.file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_below

@@ -12,7 +12,8 @@ from typing import TypeAlias
 from yolofs.changes.changes import Change, ChangeKind
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.show.folding import Sort
-from yolofs.cli.show.listing import PathDisplay, is_marked
+from yolofs.cli.show.listing import PathDisplay
+from yolofs.hostcode.mark import is_marked
 from yolofs.paths import RelPath, absolute
 from yolofs.state.regions import Region
 

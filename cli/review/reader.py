@@ -220,7 +220,7 @@ def _folded(session: Session, known: Comparison) -> Comparison:
     from yolofs.cli.show.shortening import Shortener  # the first screen of a long list does without
 
     shortener = Shortener(session, known.path_display, "")
-    groups = shortener.fold(known.changes, lambda change: change.path in known.marks).groups
+    groups = shortener.fold(known.changes, lambda change: change.path in known.marks, {}).groups
     gits = [shortener.told(group, lambda _: "") for group in groups if group.sort is Sort.GIT]
     return msgspec.structs.replace(
         known,

@@ -26,11 +26,12 @@ from yolofs.cli.review.conflicts import ConflictLines, shows, tell, travel_back
 from yolofs.cli.review.effects import Carried, DoneInView, Drop, Page, PickedOrAll, Prepare, Stop
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.folding import ChangeLine
-from yolofs.cli.show.listing import PathDisplay, change_line, group_lines, is_marked, summary
+from yolofs.cli.show.listing import PathDisplay, group_lines, has_mark, line_text, summary
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import StaleHunkError, UsageError, YolofsError, reason
+from yolofs.hostcode.mark import is_marked
 from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session import feedback
@@ -324,17 +325,18 @@ def _taken_lines(shortener: Shortener, prepared: PreparedCommit, looked: BaseLoo
     conflicts, marked = frozenset(prepared.conflicts), frozenset(looked.marked)
 
     def is_kept(change: Change) -> bool:
-        return is_marked(change, shown.marks) or not conflicts.isdisjoint(change.paths)
+        return not conflicts.isdisjoint(change.paths)
 
     def rank(line: ChangeLine) -> tuple[bool, bool, bool]:
         change = line.change
-        return not is_marked(change, shown.marks), path_display.holds(change), not (line.deletes or change.is_emptied)
+        return not has_mark(line, shown.marks), path_display.holds(change), not (line.deletes or change.is_emptied)
 
-    folded = shortener.fold(shown.taken, is_kept)
+    folded = shortener.fold(shown.taken, is_kept, shown.marks)
     lines: list[str] = []
     for line in sorted(folded.lines, key=rank)[:_LISTED]:
         change = line.change
-        text = change_line(change, path_display, shown.marks, inside=path_display.holds(change)) + line.count_text
+        inside = path_display.holds(change)
+        text = line_text(line, path_display, shown.marks, shortener.unfold, inside=inside)
         if not conflicts.isdisjoint(change.paths):
             text += "  [marks of a merge]" if not marked.isdisjoint(change.paths) else "  [changed in base, too]"
         lines.append(text)

@@ -32,10 +32,11 @@ from yolofs.cli.review.session_changes import (
     prepare_commit,
     stage_edit,
 )
-from yolofs.cli.show.listing import PathDisplay, is_marked
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.terminal.at_terminal import run_at_terminal
 from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.hostcode.code_files import patterns_anywhere
+from yolofs.hostcode.mark import is_marked
 from yolofs.paths import ROOT, Generation, RelPath, display, join
 from yolofs.system.plain_files import open_plain
 from yolofs.system.processes import ending_text

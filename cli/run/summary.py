@@ -23,10 +23,10 @@ from yolofs.cli.show.folding import ChangeLine
 from yolofs.cli.show.json_forms import change_fields, text_fields, words_fields
 from yolofs.cli.show.listing import (
     PathDisplay,
-    change_line,
     counts_text,
     group_lines,
-    is_marked,
+    has_mark,
+    line_text,
     summary,
     without_scratch,
 )
@@ -331,7 +331,7 @@ def _lines(
     lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
     see = f"yolofs diff --run {ended.number}"  # a commit leaves it true: generations are numbered anew then
     shortener = Shortener(session, path_display, f"{see} --list")
-    short = shortener.fold(own, lambda change: is_marked(change, marks))
+    short = shortener.fold(own, lambda _: False, marks)
     sections, groups = sort(short.lines, path_display), group_lines(short.groups, shortener, path_display)
     for title, some, inside in (
         ("deleted:", sections.deleted, True),
@@ -362,11 +362,11 @@ def _listed(
     """
 
     def matters(line: ChangeLine) -> bool:
-        return is_marked(line.change, marks) or line.deletes or line.change.is_emptied
+        return has_mark(line, marks) or line.deletes or line.change.is_emptied
 
     def rank(line: ChangeLine) -> tuple[bool, bool, int]:
         is_loss = line.deletes or line.change.is_emptied
-        return not is_marked(line.change, marks), not is_loss, _ORDER.index(line.change.kind)
+        return not has_mark(line, marks), not is_loss, _ORDER.index(line.change.kind)
 
     some = sorted(some, key=rank)
     of_note = [line for line in some if matters(line)]
@@ -374,8 +374,8 @@ def _listed(
     most = max(_SHOWN - len(of_note), _LEAST_OF_REST)
     lines = []
     for line in (*of_note[:_SHOWN_OF_NOTE], *rest[:most]):
-        text = f"  {change_line(line.change, path_display, marks, inside=inside)}{line.count_text}"
-        lines.append(text + other_runs_text(work.also.get(id(line.change), ())))
+        text = line_text(line, path_display, marks, f"{see} --list", inside=inside)
+        lines.append(f"  {text}" + other_runs_text(work.also.get(id(line.change), ())))
     left = [*of_note[_SHOWN_OF_NOTE:], *rest[most:]]
     if more := len(left):
         left_out = (change for line in left for change in (line.change, *line.inside))

@@ -3,9 +3,10 @@
 A new or deleted directory is one line with a count, also where something else was or is in its
 place.  In the project, so are the insides of each ``.git`` and of each bare repository that base
 has, what git ignores, compiled Python code, and changes of times alone, these outside of the
-project, too.  Never folded away are host code, deletions of tracked files (except for those in a
-deleted directory, which is shown itself), all else outside the project, and changes that the caller
-keeps, such as conflicts.
+project, too.  Never folded away are host code (but for a new directory of which most files carry one
+mark, which its line has then), deletions of tracked files (except for those in a deleted directory,
+which is shown itself), all else outside the project, and changes that the caller keeps, such as
+conflicts.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind
+from yolofs.cli.show.marked_alike import MarkedAlike
+from yolofs.hostcode.mark import is_marked
 from yolofs.paths import RelPath, display, join, split
 
 if TYPE_CHECKING:
     from yolofs.hostcode.git_ignored import Repositories
+    from yolofs.hostcode.mark import Marks
 
 _DOT_GIT = b".git"
 _MODULES = b"modules"
@@ -61,6 +65,8 @@ class ChangeLine(msgspec.Struct, frozen=True):
     """Changes inside the directory that this line adds or deletes, at its new or its old path; they
     have no line of their own.
     """
+    alike: list[Change] = []
+    """Those of :attr:`inside` that all carry one mark; such a line is marked, too."""
 
     @property
     def count_text(self) -> str:
@@ -104,11 +110,13 @@ def fold(
     in_project: Callable[[Change], bool],
     is_outside: Callable[[Change], bool],
     is_kept: Callable[[Change], bool],
+    marks: Marks,
     repositories: Repositories | None,
 ) -> Folded:
     """Return changes, which are sorted by path, made short.
 
-    What ``is_kept`` has a line of its own.  Without ``repositories`` git is not asked, and no
+    What ``is_kept`` has a line of its own, and so has what is marked, except where most of a new
+    directory carries the same mark.  Without ``repositories`` git is not asked, and no
     deletion folded.
 
     Blocks while git tells what it ignores.
@@ -116,11 +124,17 @@ def fold(
     gits: dict[RelPath, Group] = {}
     rest: list[tuple[ChangeLine, bool]] = []
     times: list[ChangeLine] = []
-    for line in _in_directories(changes, in_project, is_kept):
-        if is_time_alone(line.change) and is_outside(line.change) and not is_kept(line.change):
+    changes = list(changes)
+    alike = MarkedAlike(changes, marks, is_kept)
+
+    def is_apart(change: Change) -> bool:
+        return is_kept(change) or is_marked(change, marks) or change.path in alike.directories
+
+    for line in _in_directories(changes, in_project, is_apart, alike):
+        if is_time_alone(line.change) and is_outside(line.change) and not is_apart(line.change):
             times.append(line)
             continue
-        may_fold = in_project(line.change) and not is_kept(line.change)
+        may_fold = in_project(line.change) and not is_apart(line.change)
         top = _repository_of(line.change, repositories) if may_fold else None
         if top is None:
             rest.append((line, may_fold))
@@ -160,7 +174,10 @@ def names_text(group: Group, show: Callable[[Change], str]) -> str:
 
 
 def _in_directories(
-    changes: Iterable[Change], in_project: Callable[[Change], bool], is_kept: Callable[[Change], bool]
+    changes: Iterable[Change],
+    in_project: Callable[[Change], bool],
+    is_apart: Callable[[Change], bool],
+    alike: MarkedAlike,
 ) -> list[ChangeLine]:
     """Return the changes without those in a directory that was itself added or deleted, which has
     them instead.  Where something else took its place, or had it, that has them.  What is added in
@@ -168,16 +185,23 @@ def _in_directories(
     """
     lines: list[ChangeLine] = []
     holders: dict[tuple[ChangeKind, RelPath], ChangeLine] = {}
+    marked: dict[RelPath, ChangeLine] = {}
     for change in sorted(changes, key=lambda change: change.path.split(b"/")):
         kind = change.kind
+        if (directory := alike.directory_of(change)) is not None:
+            marked[directory].inside.append(change)
+            marked[directory].alike.append(change)
+            continue
         holds = kind in (ChangeKind.ADDED, ChangeKind.DELETED)
         holder = holders.get((kind, split(change.path)[0])) if holds else None
-        if holder is not None and not is_kept(change):
+        if holder is not None and not is_apart(change):
             holder.inside.append(change)
             line = holder
         else:
             line = ChangeLine(change, [])
             lines.append(line)
+            if kind is ChangeKind.ADDED and change.path in alike.directories:
+                marked[change.path] = line
         for came_or_went in _holds_all(change) if kind in _COME_OR_GO else ():
             if came_or_went is ChangeKind.DELETED or _dot_git_of(change) is None or not in_project(change):
                 holders[came_or_went, change.path] = line

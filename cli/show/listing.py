@@ -12,11 +12,12 @@ from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.changes.counting import counts
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import type_name
+from yolofs.hostcode.mark import is_marked
 from yolofs.paths import RelPath, absolute, display, is_below
 from yolofs.state.regions import Region, Regions
 
 if TYPE_CHECKING:
-    from yolofs.cli.show.folding import Folded, Group
+    from yolofs.cli.show.folding import ChangeLine, Folded, Group
     from yolofs.hostcode.mark import Marks
 
 _COLOURS = {
@@ -76,8 +77,13 @@ class PathDisplay(msgspec.Struct, frozen=True):
 class Shortening(Protocol):
     """What makes a list short: :class:`yolofs.cli.show.shortening.Shortener`."""
 
-    def fold(self, changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> Folded:
-        """Return changes made short; what ``is_kept`` has a line of its own."""
+    @property
+    def unfold(self) -> str:
+        """What shows each change: an option, or a command."""
+        ...
+
+    def fold(self, changes: Iterable[Change], is_kept: Callable[[Change], bool], marks: Marks) -> Folded:
+        """Return changes made short; what ``is_kept`` has a line of its own, as what is marked."""
         ...
 
     def line(self, group: Group, show: Callable[[Change], str]) -> str:
@@ -125,8 +131,8 @@ def emit_changes(
     apart = set(map(id, hidden))
 
     def is_kept(change: Change) -> bool:
-        has_mark = change.path in marks or not (changed.isdisjoint(change.paths) and from_both.isdisjoint(change.paths))
-        return has_mark or id(change) in apart
+        is_of_both = not (changed.isdisjoint(change.paths) and from_both.isdisjoint(change.paths))
+        return is_of_both or id(change) in apart
 
     letters = _letters()
     by_title: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE)}
@@ -135,13 +141,14 @@ def emit_changes(
         if not (apart or changed or from_both)
         else None
     )
-    short = shortener.fold(changes, is_kept) if shortener is not None and changes else None
-    for change, count_text in _with_counts(changes, short):
-        is_plain = plain is not None and change.kind is ChangeKind.ADDED and change.path not in marks and not count_text
+    short = shortener.fold(changes, is_kept, marks) if shortener is not None and changes else None
+    unfold = shortener.unfold if shortener is not None else ""
+    for change, end, of_code in _with_ends(changes, marks, short, unfold):
+        is_plain = plain is not None and change.kind is ChangeKind.ADDED and not end
         if is_plain and plain is not None and plain.takes(change):
             continue
         inside = path_display.holds(change)
-        if is_marked(change, marks):
+        if of_code:
             title = _CODE
         elif id(change) in apart:
             title = _HIDDEN
@@ -149,9 +156,7 @@ def emit_changes(
             title = _SCRATCH
         else:
             title = _HERE if inside else _OUTSIDE
-        line = _line(letters[change.kind], change, path_display, inside=inside) + count_text
-        if change.path in marks:
-            line += _mark_text(change, marks)
+        line = _line(letters[change.kind], change, path_display, inside=inside) + end
         if changed and not changed.isdisjoint(change.paths):
             line += paint("  [changed in base, too]", "bold", "red")
         if from_both and not from_both.isdisjoint(change.paths):
@@ -189,14 +194,16 @@ def group_texts(groups: Iterable[Group], shortener: Shortening, path_display: Pa
     return [shortener.line(group, show) for group in groups]
 
 
-def _with_counts(changes: Iterable[Change], short: Folded | None) -> Iterator[tuple[Change, str]]:
-    """Yield each change with a line of its own, and the count of the changes folded into it."""
+def _with_ends(
+    changes: Iterable[Change], marks: Marks, short: Folded | None, unfold: str
+) -> Iterator[tuple[Change, str, bool]]:
+    """Yield each change with a line of its own, how that line ends, and whether it is marked."""
     if short is None:
         for change in changes:
-            yield change, ""
+            yield change, _mark_text(change, marks), is_marked(change, marks)
     else:
         for line in short.lines:
-            yield line.change, line.count_text
+            yield line.change, _end_text(line, marks, unfold), has_mark(line, marks)
 
 
 class _PlainAdditions:
@@ -257,9 +264,26 @@ def counts_text(found: Mapping[str, int]) -> str:
     return ", ".join(f"{found[kind.value]} {_WORDS[kind]}" for kind in ChangeKind if found[kind.value])
 
 
-def change_line(change: Change, path_display: PathDisplay, marks: Marks, *, inside: bool) -> str:
-    """Return a change as one line; ``inside``: with paths relative to the project."""
-    return _line(_letters()[change.kind], change, path_display, inside=inside) + _mark_text(change, marks)
+def line_text(line: ChangeLine, path_display: PathDisplay, marks: Marks, unfold: str, *, inside: bool) -> str:
+    """Return a line of a short list; ``unfold`` shows each change, ``inside``: with paths relative
+    to the project.
+    """
+    letter = _letters()[line.change.kind]
+    return _line(letter, line.change, path_display, inside=inside) + _end_text(line, marks, unfold)
+
+
+def has_mark(line: ChangeLine, marks: Marks) -> bool:
+    """Tell whether a line is about something that is taken only if it is named."""
+    return bool(line.alike) or is_marked(line.change, marks)
+
+
+def _end_text(line: ChangeLine, marks: Marks, unfold: str) -> str:
+    """Return what a line says after what has changed: how much is in it, and its mark."""
+    if not line.alike:
+        return line.count_text + _mark_text(line.change, marks)
+    (mark,) = marks[line.alike[0].path]
+    marked = paint(f"  [{len(line.alike)} of them {mark.text}]", "bold", "red")
+    return f"{line.count_text.removesuffix(')')}; {unfold}){marked}"
 
 
 def _mark_text(change: Change, marks: Marks) -> str:
@@ -267,11 +291,6 @@ def _mark_text(change: Change, marks: Marks) -> str:
     if not is_marked(change, marks):
         return ""
     return paint(f"  [{', '.join(mark.text for mark in marks[change.path])}]", "bold", "red")
-
-
-def is_marked(change: Change, marks: Marks) -> bool:
-    """Tell whether a change is taken only if it is named."""
-    return change.path in marks and change.new is not None
 
 
 def say_marked(changes: Iterable[Change], marks: Marks) -> None:

@@ -11,8 +11,9 @@ from yolofs.changes.changes import Change
 from yolofs.cli.options import options
 from yolofs.cli.show import folding
 from yolofs.cli.show.folding import Folded, Group, Sort
-from yolofs.cli.show.listing import PathDisplay, is_marked
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.hostcode.git_ignored import Repositories
+from yolofs.hostcode.mark import is_marked
 from yolofs.paths import join
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
@@ -35,8 +36,8 @@ class Shortener(msgspec.Struct, frozen=True):
     store: StoreFiles | None = None
     """Where that state's files are; None for the session's store."""
 
-    def fold(self, changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> Folded:
-        """Return changes made short; what ``is_kept`` has a line of its own.
+    def fold(self, changes: Iterable[Change], is_kept: Callable[[Change], bool], marks: Marks) -> Folded:
+        """Return changes made short; what ``is_kept`` has a line of its own, as what is marked.
 
         Blocks while git is asked what it ignores.
         """
@@ -51,7 +52,12 @@ class Shortener(msgspec.Struct, frozen=True):
             return regions.of_all(change.paths) is Region.OUTSIDE
 
         return folding.fold(
-            changes, in_project=may_fold, is_outside=is_outside, is_kept=is_kept, repositories=repositories
+            changes,
+            in_project=may_fold,
+            is_outside=is_outside,
+            is_kept=is_kept,
+            marks=marks,
+            repositories=repositories,
         )
 
     def line(self, group: Group, show: Callable[[Change], str]) -> str:
@@ -100,6 +106,6 @@ def set_apart(changes: Sequence[Change], shortener: Shortener, marks: Marks) -> 
 
     Blocks while git is asked what it ignores.
     """
-    groups = shortener.fold(changes, lambda change: is_marked(change, marks)).groups
+    groups = shortener.fold(changes, lambda change: is_marked(change, marks), {}).groups
     told = {id(change) for group in groups for change in group.changes}
     return ChangesSetApart([change for change in changes if id(change) not in told], groups)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
@@ -85,7 +86,7 @@ def test_a_repository_that_is_made_outside_of_the_project_is_one_line(repository
 
 
 def test_an_edit_is_seen_beside_a_rebase_that_has_stopped(repository: Program) -> None:
-    """All files of that are marked, as git goes on by them."""
+    """Nearly all files of that are marked, as git goes on by them: they have one line."""
     script = """set -e
         git checkout -q -b side; echo side > src/one.py; git commit -q -a -m side
         git checkout -q main; echo main > src/one.py; git commit -q -a -m main
@@ -93,8 +94,62 @@ def test_an_edit_is_seen_beside_a_rebase_that_has_stopped(repository: Program) -
     """
     lines = repository("run", "sh", "-c", script).err.splitlines()
     assert "  M  src/one.py" in lines
-    assert sum(".git/rebase-merge/" in line for line in lines) > 10
-    assert not any("more line" in line for line in lines)
+    (rebase,) = (line for line in lines if ".git/rebase-merge/" in line)
+    assert re.fullmatch(r"  A  \.git/rebase-merge/  \(and (\d+) in it; .*\)  \[\1 of them run by git\]", rebase)
+    assert len(lines) < LINES_OF_A_TERMINAL
+
+
+@pytest.fixture
+def tools(repository: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where a run has installed a tool at the user's home, as `uv tool install` does, and
+    edited a file in the project.
+    """
+    monkeypatch.setenv("HOME", str(elsewhere))
+    tools, commands = elsewhere / ".local/share/uv/tools", elsewhere / ".local/bin"
+    commands.mkdir(parents=True)
+    (elsewhere / ".local/share").mkdir()
+    monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
+    repository("rule", "allow", str(tools.parent), str(commands))
+    script = f"""set -e
+        mkdir -p {tools}/demo/bin {tools}/demo/lib/demo
+        for i in $(seq 30); do echo > {tools}/demo/lib/demo/part$i.py; done
+        echo > {tools}/demo/pyvenv.cfg
+        echo '#!/bin/sh' > {tools}/demo/bin/demo; chmod 755 {tools}/demo/bin/demo
+        echo '#!/bin/sh' > {tools}/demo/bin/helper; chmod 4755 {tools}/demo/bin/helper
+        ln -s {tools}/demo/bin/demo {commands}/demo
+        echo 'one = 2' > src/one.py
+    """
+    repository("run", "sh", "-c", script)
+    return tools
+
+
+def test_an_edit_is_seen_beside_a_tool_that_was_installed_at_home(repository: Program, tools: Path) -> None:
+    with Terminal(repository.project, ["status"], size=(100, LINES_OF_A_TERMINAL)) as terminal:
+        assert terminal.wait() == 0
+        assert "\nM  src/one.py\n" in terminal.screen
+    lines = repository("status").out.splitlines()
+    marked = lines[lines.index("what the host would run or trust:") + 1 :][:3]
+    assert marked == [
+        f"A  {tools.parent.parent.parent}/bin/demo  [command on PATH]",
+        f"A  {tools}/demo/  (and 35 in it; --unfold)  [32 of them run by tools]",
+        f"A  {tools}/demo/bin/helper  [setuid, run by tools]",
+    ]
+    assert f"A  {tools.parent}/  (and 1 in it)" in lines
+    unfolded = repository("status", "--unfold").out
+    assert f"\nA  {tools}/demo/lib/demo/part7.py  [run by tools]\n" in unfolded
+
+
+def test_what_one_line_tells_of_many_marked_files_has_to_be_named_all_the_same(
+    repository: Program, tools: Path
+) -> None:
+    refused = repository("commit", "--yes", "--outside", code=16)
+    assert "34 files stay staged" in refused.err
+    assert not list(tools.rglob("*.py"))
+    named = repository("commit", "--yes", str(tools / "demo"), code=16)
+    assert "33 files stay staged" in named.err
+    assert not list(tools.rglob("*.py"))
+    repository("commit", "--yes", "--outside", "--trusted")
+    assert len(list(tools.rglob("*.py"))) == 30
 
 
 def check_that_status_and_commit_say_the_same(repository: Program) -> None:

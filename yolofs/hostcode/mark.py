@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from yolofs.paths import RelPath
+
+if TYPE_CHECKING:
+    from yolofs.changes.changes import Change
 
 
 class Mark(Enum):
@@ -36,6 +39,11 @@ class Mark(Enum):
         """What a person reads."""
         return _TEXTS.get(self, self.value)
 
+    @property
+    def is_of_names(self) -> bool:
+        """Whether people have to see the name of each such file to judge it: a command, a key."""
+        return self not in _OF_PLACES
+
 
 _TEXTS = {
     Mark.COMMAND: "command on PATH",
@@ -53,5 +61,15 @@ _TEXTS = {
     Mark.LISTED: "listed in host_code",
 }
 
+_OF_PLACES = frozenset(
+    (Mark.GIT, Mark.SHELL, Mark.LOGIN, Mark.EDITOR, Mark.AGENT, Mark.DIRECTORY, Mark.TOOL, Mark.SYSTEM)
+)
+"""The marks that tell which program reads what lies in a place."""
+
 Marks: TypeAlias = Mapping[RelPath, tuple[Mark, ...]]
 """What becomes of the files at which paths."""
+
+
+def is_marked(change: Change, marks: Marks) -> bool:
+    """Tell whether a change is taken only if it is named."""
+    return change.path in marks and change.new is not None

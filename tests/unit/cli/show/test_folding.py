@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import stat
 
+import pytest
+
 from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.cli.show.folding import Folded, Sort, fold, group_counts_text, shown_top
+from yolofs.hostcode.mark import Mark, Marks
 from yolofs.paths import RelPath
 
 
@@ -33,12 +36,15 @@ def touched(path: bytes) -> Change:
     return Change(ChangeKind.METADATA, RelPath(path), old=side(), new=side(), metadata=(Aspect.TIME,))
 
 
-def folded(*changes: Change, kept: tuple[bytes, ...] = (), outside: tuple[bytes, ...] = ()) -> Folded:
+def folded(
+    *changes: Change, kept: tuple[bytes, ...] = (), outside: tuple[bytes, ...] = (), marks: Marks | None = None
+) -> Folded:
     return fold(
         changes,
         in_project=lambda change: change.path not in outside,
         is_outside=lambda change: change.path in outside,
         is_kept=lambda change: change.path in kept,
+        marks=marks or {},
         repositories=None,
     )
 
@@ -139,3 +145,77 @@ def test_a_submodule_has_a_group_of_its_own_whatever_its_name() -> None:
         (", submodule lib/sub/modules/deep", 1),
     ]
     assert shown_top(RelPath(b"p/q/.git/modules/a b"), RelPath(b"p")) == " in q, submodule a b"
+
+
+TOOL = [RelPath(b"tools/x/file%d" % number) for number in range(9)]
+
+
+def alike(found: Folded) -> list[tuple[bytes, int, int]]:
+    return [(line.change.path, len(line.inside), len(line.alike)) for line in found.lines]
+
+
+def installed(*more: Change, mark: Mark = Mark.TOOL) -> Folded:
+    """Return what is made of a tool that was installed, beside ``more``."""
+    return folded(added(b"tools/x", DIRECTORY), *map(added, TOOL), *more, marks=dict.fromkeys(TOOL, (mark,)))
+
+
+def test_a_new_directory_of_which_most_files_carry_one_mark_has_one_line_with_it() -> None:
+    assert alike(installed(added(b"tools/x/deep", DIRECTORY), added(b"tools/x/plain"))) == [(b"tools/x", 11, 9)]
+
+
+def test_what_is_marked_otherwise_or_is_kept_in_such_a_directory_has_its_line() -> None:
+    marks: dict[RelPath, tuple[Mark, ...]] = {**dict.fromkeys(TOOL, (Mark.TOOL,))}
+    marks[RelPath(b"tools/x/evil")] = (Mark.TOOL, Mark.COMMAND)
+    marks[RelPath(b"tools/x/setuid")] = (Mark.SETUID,)
+    linked = Change(ChangeKind.ADDED, RelPath(b"tools/x/linked"), new=side(), unseen_names=2)
+    marks[linked.path] = marks[RelPath(b"tools/x/kept")] = marks[RelPath(b"tools/x/moved")] = (Mark.TOOL,)
+    others = [added(b"tools/x/evil"), added(b"tools/x/kept"), linked, renamed(b"a", b"tools/x/moved")]
+    found = folded(
+        added(b"tools/x", DIRECTORY), *map(added, TOOL), *others, added(b"tools/x/setuid"),
+        kept=(b"tools/x/kept",), marks=marks,
+    )  # fmt: skip
+    apart = [(b"tools/x/" + name, 0, 0) for name in (b"evil", b"kept", b"linked", b"moved", b"setuid")]
+    assert alike(found) == [(b"tools/x", 9, 9), *apart]
+
+
+@pytest.mark.parametrize("mark", [Mark.COMMAND, Mark.SETUID, Mark.SSH, Mark.YOLOFS, Mark.UNSEEN, Mark.LISTED])
+def test_what_has_to_be_judged_by_its_name_has_its_line(mark: Mark) -> None:
+    assert alike(installed(mark=mark)) == [(b"tools/x", 0, 0), *((path, 0, 0) for path in TOOL)]
+
+
+def test_a_few_files_and_a_part_of_a_directory_have_their_lines() -> None:
+    marks = dict.fromkeys(TOOL[1:], (Mark.TOOL,))
+    assert len(folded(added(b"tools/x", DIRECTORY), *map(added, TOOL[1:]), marks=marks).lines) == 9
+    plain = [added(b"tools/x/plain%d" % number) for number in range(9)]
+    assert len(installed(*plain).lines) == 10
+
+
+def test_a_directory_that_was_there_or_took_the_place_of_something_does_not_fold() -> None:
+    marks = dict.fromkeys(TOOL, (Mark.TOOL,))
+    assert len(folded(*map(added, TOOL), marks=marks).lines) == 9
+    came = of_another_type(b"tools/x", stat.S_IFREG, DIRECTORY)
+    assert len(folded(came, *map(added, TOOL), marks=marks).lines) == 10
+    assert len(folded(added(b"tools/x", DIRECTORY), *map(modified, TOOL), marks=marks).lines) == 10
+
+
+def test_the_line_is_that_of_the_topmost_directory_that_has_such_a_file_itself() -> None:
+    above = folded(
+        added(b"tools", DIRECTORY), added(b"tools/x", DIRECTORY), *map(added, TOOL), added(b"tools/other"),
+        marks=dict.fromkeys(TOOL, (Mark.TOOL,)),
+    )  # fmt: skip
+    assert alike(above) == [(b"tools", 1, 0), (b"tools/x", 9, 9)]
+    listed = {**dict.fromkeys(TOOL, (Mark.TOOL,)), RelPath(b"tools/list"): (Mark.TOOL,)}
+    both = folded(
+        added(b"tools", DIRECTORY), added(b"tools/list"), added(b"tools/x", DIRECTORY), *map(added, TOOL), marks=listed
+    )
+    assert alike(both) == [(b"tools", 11, 10)]
+
+
+def test_in_a_git_directory_only_what_is_marked_goes_with_the_directory() -> None:
+    paths = [RelPath(b".git/rebase-merge/file%d" % number) for number in range(9)]
+    plain = added(b".git/rebase-merge/plain")
+    found = folded(
+        added(b".git/rebase-merge", DIRECTORY), *map(added, paths), plain, marks=dict.fromkeys(paths, (Mark.GIT,))
+    )
+    assert alike(found) == [(b".git/rebase-merge", 9, 9)]
+    assert groups(found) == [(Sort.GIT, [plain.path])]
