@@ -12,18 +12,14 @@ from yolofs.cli.history.chapter_span import ChapterSpan
 from yolofs.cli.history.history_items import LeftOut, WantedHistory, dropped_notes, items_of, markers_of
 from yolofs.cli.history.visible_records import count_since
 from yolofs.cli.options import options
-from yolofs.cli.output import emit, local_time, paint, say, terminal_width
+from yolofs.cli.output import emit, local_time, paint, say
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.show.record_lines import RecordEntry, record_fields, record_line
-from yolofs.cli.show.run_lines import run_result
+from yolofs.cli.show.run_lines import fitting_command, run_result
 from yolofs.journal.records import Travel
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
-
-_LEAST_OF_COMMAND = 16
-"""So many cells a command gets on a narrow terminal, too."""
-
 
 def emit_all(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: LeftOut) -> None:
     """Write a line for each record and note."""
@@ -110,11 +106,7 @@ def _run_line(run: Run, span: ChapterSpan, notes: Sequence[Note], width: int) ->
     more = [f"{count} {word}{'s' if count > 1 else ''}" for word, count in sorted(counts.items())]
     told = ", ".join(text for text in (*run_result(run), *more) if text)
     head = f"{local_time(run.start.time_ns)}  {number:>{width}}  {'run':<8}  "
-    text = note_text(run.start).rpartition("  (in ")[0]
-    if (columns := terminal_width()) is not None:
-        from yolofs.cli.show.text_width import cut_end  # for terminals alone
-
-        text = cut_end(text, max(columns - len(f"{head}  ({told})"), _LEAST_OF_COMMAND))
+    text = fitting_command(note_text(run.start).rpartition("  (in ")[0], len(f"{head}  ({told})"))
     return f"{head}{text}  ({told})"
 
 

@@ -9,7 +9,7 @@ from yolofs.audit.runs import Run
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time, paint, say
 from yolofs.cli.show.json_forms import text_fields, words_fields
-from yolofs.cli.show.run_lines import command_line, run_result
+from yolofs.cli.show.run_lines import command_line, fitting_command, run_result
 from yolofs.paths import display
 from yolofs.session.history import Chapter, chapter_of
 
@@ -52,7 +52,8 @@ def _line(run: Run, made: str, words: Sequence[bytes], *, is_mounted: bool) -> s
     if code == "goes on":
         code, took = "", code
     command = command_line(words) if options().guard is None else " ".join(map(display, words))  # there a name
-    return f"{run.number:>4}  {local_time(run.start.time_ns)}  {took:>9}  {code:<8}  {made}  {command}".rstrip()
+    head = f"{run.number:>4}  {local_time(run.start.time_ns)}  {took:>9}  {code:<8}  {made}  "
+    return (head + fitting_command(command, len(head))).rstrip()
 
 
 def run_fields(run: Run, found: Sequence[Chapter]) -> dict[str, Any]:

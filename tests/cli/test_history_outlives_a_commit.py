@@ -133,6 +133,11 @@ def test_a_run_is_one_line_of_the_terminal_however_long_its_command_is(committed
         lines = [line for line in terminal.screen.splitlines() if not line.startswith("note: ")]
         assert all(re.match(r"[\d-]+ [\d:]+ +\d? +(run|snapshot|commit) ", line) for line in lines), terminal.screen
         assert re.search(r"  run       4: sh -c ': .*…  \(exit 3, ", lines[-1])
+    with Terminal(committed.project, ["runs"], size=(columns, 24), COLUMNS=str(columns)) as terminal:
+        assert terminal.wait() == 0
+        lines = terminal.screen.splitlines()
+        assert len(lines) == 4
+        assert re.search(r"  sh -c '.*…$", lines[-1])
     assert f"{'日本語 ' * 30}; exit 3'  (exit 3, " in committed("log").out
 
 
