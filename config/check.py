@@ -113,18 +113,24 @@ def _read_value(source: CheckedFile, path: KeyPath, value: Any, type_: Any) -> A
         from yolofs.config.expected import expected, words  # takes long, and is for mistakes alone
 
         message = f"expected {expected(type_)}, got {_shown(value)}"
-        if isinstance(value, str) and (nearest := _nearest(value, words(type_))):
-            message += "; " + nearest
+        nearest = _nearest(value, words(type_)) if isinstance(value, str) else ""
+        meant = nearest or (_setting_meant(source, path[-1]) if type_ is StateWord else "")
+        message += f"; {meant}" if meant else ""
         raise source.error(path, message) from error
 
 
 def _known_instead(source: CheckedFile, path: KeyPath, here: Iterable[str]) -> str:
     """Return the second half of the message about an unknown key."""
     key = path[-1]
-    for known in key_paths(source.known):
-        if known[-1] == key:  # a known key below the wrong [table]
-            return f"did you mean {_place(known)}?"
-    return _nearest(key, here) or f"known here: {', '.join(here)}"
+    return _setting_meant(source, key) or _nearest(key, here) or f"known here: {', '.join(here)}"
+
+
+def _setting_meant(source: CheckedFile, key: str) -> str:
+    """Return the question that names the setting of a key below the wrong [table], empty if there
+    is none.
+    """
+    known = next((known for known in key_paths(source.known) if known[-1] == key), None)
+    return f"did you mean {_place(known)}?" if known is not None else ""
 
 
 def _place(path: KeyPath) -> str:

@@ -125,6 +125,12 @@ STATES = 'expected "allow", "read-only", "write-ask", "ask", "deny" or "hidden"'
         ),
         ('[rules]\n"../x" = "readonly"', f':2: rules."../x": {STATES}, got "readonly"; did you mean "read-only"?'),
         ("[rules]\nsrc = 7", f":2: rules.src: {STATES}, got 7"),
+        # a setting below the rules, as whoever adds a line at the end of the file writes it
+        (
+            "[rules]\nask_timeout = 4",
+            f":2: rules.ask_timeout: {STATES}, got 4; did you mean ask_timeout above the first [table]?",
+        ),
+        ("[rules]\nspin_us = 4", f":2: rules.spin_us: {STATES}, got 4; did you mean spin_us in [mount]?"),
         # values over several lines, and long ones
         ('[mount]\nspin_us = """\nfoo\nbar"""\n', f':2: {SPIN}, got "foo\\nbar"'),
         (f'ask_default = "{"x" * 70}"', f':1: ask_default: expected "deny" or "allow", got "{"x" * 60}…"'),
