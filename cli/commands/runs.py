@@ -20,7 +20,8 @@ def command(as_json: bool) -> None:
 
     For each it prints a number (for `yolofs log --run` and `yolofs diff --run`), its start, how
     long it took, its exit code, the generation that it made, and its command line, which is cut on
-    a terminal. Generations from before a commit can be looked at as long as the commit is kept, but not travelled to.
+    a terminal. Generations from before a commit can be looked at as long as the commit is kept, but
+    not travelled to.
     """
     project = find_project()
     with connected(project) as client:

@@ -94,7 +94,7 @@ def state_words(session: Session, incomplete: str) -> Iterator[CompletionItem]:
         yield item
     with chapters(session) as found:
         for chapter in reversed(found[:-1]):
-            for marker in reversed(chapter.journal.markers):
+            for marker in reversed(chapter.journal.markers[: chapter.count_seen]):
                 name = os.fsdecode(marker.marker.name)
                 if name not in known and _is_meant(name, incomplete):
                     known.add(name)

@@ -136,7 +136,7 @@ function _yolofs_completion
             case dir
                 __fish_complete_directories "$token"
             case file
-                __fish_complete_path "$token"
+                complete -C"'' $token"
             case plain
                 printf '%s\\n' $parts[2]
         end

@@ -21,6 +21,7 @@ from yolofs.journal.records import Travel
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 
+
 def emit_all(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: LeftOut) -> None:
     """Write a line for each record and note."""
     session = wanted.session

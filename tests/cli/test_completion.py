@@ -129,6 +129,18 @@ def test_after_yolofs_run_files_are_offered(yolofs: Program, shell: str) -> None
     assert done.stdout.startswith(b"file")
 
 
+@pytest.mark.mount
+def test_the_steps_of_a_commit_of_hunks_are_not_offered(yolofs: Program) -> None:
+    """`timeline` and `log` do not show them either."""
+    with yolofs.mounted() as view:
+        (view / "one").write_text("new\n")
+        (view / "two").write_text("new\n")
+        (hunk,) = yolofs("hunks", "--json", "one").json["hunks"]
+        yolofs("snapshot", "half")
+        yolofs("commit", "--yes", "--hunk", hunk["id"])
+        assert offered(yolofs, "yolofs", "restore", "--from", "h") == ["half"]
+
+
 def test_commands_and_options_are_offered(yolofs: Program) -> None:
     assert {"restore", "status"} <= set(offered(yolofs, "yolofs", ""))
     assert "--up-to" in offered(yolofs, "yolofs", "commit", "--u")
@@ -270,6 +282,7 @@ def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
         directory.mkdir(parents=True)
     (programs / "yolofs").write_text(f'#!/bin/sh\nexec {" ".join(yolofs.command)} "$@"\n')
     (programs / "yolofs").chmod(0o755)
+    (home / "way off").touch()
     evaluate = "yolofs completion fish | source" if shell == "fish" else f'eval "$(yolofs completion {shell})"'
     prompt = "set fish_greeting; function fish_prompt; echo 'ready> '; end" if shell == "fish" else "PS1='ready> '"
     start.write_text(f"{evaluate}\n{prompt}\n")
@@ -293,6 +306,7 @@ def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
             ("travel s", "-n", f"travel|s{HOSTILE}"),
             ("cat bef", "before\\ it:", "cat|before it:"),  # what ends so goes on without a space
             ("cat bef\tdi\tb", "before\\ it:dir/b.txt", "cat|before it:dir/b.txt"),
+            ("blame ~/wa", "~/way\\ off", f"blame|{home}/way off"),
         ):
             terminal.type(f"yolofs {begin}\t")
             terminal.wait_for_screen(end)
