@@ -390,7 +390,7 @@ def _hint_of_directories(words: Sequence[str]) -> str:
     (old, _, path), (new, _, other) = (word.rpartition(":") for word in words)
     if path != other or not old or " " in old + new:  # "run N" is in no range
         return "yolofs diff GENERATION..GENERATION -- PATH"
-    return f"yolofs diff {in_shell(os.fsencode(f'{old}..{new}'))} -- {in_shell(os.fsencode(path))}"
+    return f"yolofs diff {in_shell(os.fsencode(f'{old}..{new}'))} -- {in_shell(os.fsencode(path or '.'))}"
 
 
 def _made_by(session: States, run: int, old: Generation, new: Generation | None, changes: list[Change]) -> list[Change]:

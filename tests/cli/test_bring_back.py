@@ -342,6 +342,7 @@ def test_diff_compares_two_versions_at_different_paths(yolofs: Program) -> None:
     assert (document["from"], document["to"], len(document["changes"])) == (None, None, 1)
     assert "is a directory" in yolofs.refused("diff", ":.", ":two", code=2)
     assert "hint: yolofs diff base..first -- .\n" in yolofs.refused("diff", "base:.", "first:.", code=2)
+    assert "hint: yolofs diff base..first -- .\n" in yolofs.refused("diff", "base:", "first:", code=2)
     assert "hint: yolofs diff first.. -- .\n" in yolofs.refused("diff", "first:.", ":.", code=2)
     assert "takes no further argument" in yolofs.refused("diff", ":two", ":two", ":two", code=2)
     assert "there is nothing at" in yolofs.refused("diff", ":one", ":two", code=2)
