@@ -23,7 +23,8 @@ def command(as_json: bool) -> None:
     diff --run N` show them.
 
     "All written anew" marks where a drop or a merge wrote the whole state down again. It is no
-    travel, and the generation after it has the result.
+    travel, and the generation after it has the result. Its own number means the generation before
+    it.
 
     The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a
     snapshot that is dead; without Unicode they are * > @ o.

@@ -408,3 +408,7 @@ def test_a_drop_that_writes_the_state_anew_shows_no_travel_and_no_dead_run(yolof
     nodes = yolofs("timeline", "--json").json["generations"]
     assert [one["anew"] for one in nodes] == [one["kind"] == "travel" for one in nodes]
     assert "no travel to go back from" in yolofs("travel", "-", code=7).err
+    (anew,) = [one["number"] for one in nodes if one["anew"]]
+    assert yolofs("diff", f"{anew}..{anew + 1}").out == yolofs("diff", str(anew + 1)).out
+    assert yolofs("diff", f"{anew - 1}..{anew}").out == ""
+    assert f"shows generation {anew - 1};" in yolofs("travel", str(anew)).err

@@ -164,7 +164,8 @@ class Timeline:
         """Return the generation that a user means.
 
         A number; ``base``; ``-`` for where one was before the last travel; or the name of a
-        snapshot, of which the newest counts.
+        snapshot, of which the newest counts.  Where all is written anew, nothing is there yet: that
+        number means the generation before it, which the view showed then.
 
         Raises:
             GenerationError: there is none; the hint lists names that are alike.
@@ -177,7 +178,7 @@ class Timeline:
             return BASE
         is_number = text.isascii() and text.isdigit() and len(text) < 20
         if is_number and int(text) <= self.present:
-            return Generation(int(text))
+            return self._seen_at(int(text))
         named = self._newest_named(text)
         if named is not None:
             return named
@@ -209,7 +210,15 @@ class Timeline:
             first, _, last = text.partition(_TO)
             return self.resolve(first) if first else BASE, self.resolve(last) if last else None
         number = self.resolve(text)
-        return Generation(max(number - 1, 0)), number
+        return self._seen_at(max(number - 1, 0)), number
+
+    def _seen_at(self, number: int) -> Generation:
+        """Return the newest generation up to ``number`` at which nothing is about to be written
+        anew.
+        """
+        while number and isinstance(marker := self._markers[number - 1], Travel) and marker.is_anew:
+            number -= 1
+        return Generation(number)
 
     def _newest_named(self, text: str) -> Generation | None:
         try:

@@ -254,3 +254,13 @@ def test_what_is_written_anew_has_come_from_the_state_before_it_and_is_no_travel
     assert [node.is_anew for node in timeline.nodes()] == [False, False, False, True, False]
     with pytest.raises(GenerationError, match="no travel to go back from"):
         timeline.resolve("-")
+
+
+def test_the_number_of_what_is_written_anew_means_the_generation_before_it() -> None:
+    """Its own state is base, which nobody has ever seen there."""
+    timeline = Timeline([p("one"), p("two"), marker_of_whole_state(300), p("less"), p("more")])
+    assert timeline.resolve("3") == 2
+    assert timeline.parse_range("1..3") == (1, 2)
+    assert timeline.parse_range("4") == (2, 4)
+    assert timeline.parse_range("5") == (4, 5)
+    assert Timeline([marker_of_whole_state(100), p("less")]).parse_range("2") == (0, 2)
