@@ -3,10 +3,10 @@
 A new or deleted directory is one line with a count, also where something else was or is in its
 place.  In the project, so are the insides of each ``.git`` and of each bare repository that base
 has, what git ignores, compiled Python code, and changes of times alone, these outside of the
-project, too.  Never folded away are host code (but for a new directory of which most files carry one
-mark, which its line has then), deletions of tracked files (except for those in a deleted directory,
-which is shown itself), all else outside the project, and changes that the caller keeps, such as
-conflicts.
+project, too.  Never folded away are host code (but for a new directory of which most files carry
+one mark, which its line has then), deletions of tracked files (except for those in a deleted
+directory, which is shown itself), all else outside the project, and changes that the caller keeps,
+such as conflicts.
 """
 
 from __future__ import annotations
