@@ -40,6 +40,10 @@ from yolofs.state.tree import Tree
 from yolofs.text.enumeration import some_of
 
 _PATHS_IN_HINT = 4
+_MOST_HELD_BACK = 3
+"""So many changes that cannot go alone are named, each with a long command: the question comes
+below them.
+"""
 _WHERE = {
     Region.PROJECT: ("in the project", "yolofs commit"),
     Region.OUTSIDE: ("outside the project", "yolofs commit --outside"),
@@ -339,7 +343,8 @@ def say_stays(session: Session, shown: CommitPreview) -> None:
     for line in first_lines(
         others_held_back,
         lambda one: f"{named_paths(one.paths, session.base.root)}: {one.reason(show)}{_hint(session, one)}",
-        "that cannot go alone: yolofs status --scratch",
+        "that cannot go alone: yolofs status --scratch lists them, yolofs commit --outside --scratch takes them",
+        most=_MOST_HELD_BACK,
     ):
         say(f"  {line}")
 

@@ -49,6 +49,21 @@ def content(top: Path) -> dict[str, str]:
     return {str(path.relative_to(top)): path.read_text() for path in paths if path.is_file()}
 
 
+def test_of_many_files_that_cannot_go_alone_a_few_are_named(yolofs: Program) -> None:
+    """Each has a long line, as what `uv` links to its cache: they would push the question off the
+    screen.
+    """
+    for number in range(25):
+        (view(yolofs) / f"cache/{number}").write_text("linked\n")
+        (view(yolofs) / f"project/{number}").hardlink_to(view(yolofs) / f"cache/{number}")
+    lines = [line for line in yolofs("commit", "--yes").err.splitlines() if line.startswith("  ")]
+    assert sum("goes together with" in line for line in lines) == 3
+    more = "… and 23 more that cannot go alone: yolofs status --scratch lists them, yolofs commit --outside --scratch"
+    assert lines[-1] == f"  {more} takes them"
+    yolofs("commit", "--yes", "--outside", "--scratch")
+    assert (yolofs.project / "24").samefile(yolofs.project.parent / "cache/24")
+
+
 def test_a_commit_takes_the_project_and_says_what_stays_and_why(yolofs: Program) -> None:
     top = yolofs.project.parent
     both = f"{top}/other/data, {top}/project/data"
