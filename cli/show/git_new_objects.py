@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Self
 
 from yolofs.changes.changes import Change, ChangeKind, Side
@@ -84,13 +84,13 @@ class NewObjects:
         path = b"objects/" + name[:2] + b"/" + name[2:]
         change = self._changes.get(path)
         if change is not None and change.kind is ChangeKind.ADDED and change.new is not None:
+            if self._is_in_gone_pack(name):  # it was unpacked
+                return None
             return parents_of(unpacked(read_side(change.new, self._store, MOST_OBJECT_BYTES) or b""), name)
         return self._parents_in_packs(name, path) if change is None else None
 
     def _parents_in_packs(self, name: bytes, path: bytes) -> list[bytes] | None:
-        if self._packs is None:
-            self._packs = self._open_packs(len(name) // 2)
-        was_there = self._is_in(self._gone, bytes.fromhex(name.decode()))
+        was_there = self._is_in_gone_pack(name)
         if not self._packs or was_there or self._read(join(self._top, path)) is not None:
             return None
         return parents_of(self._packed(name), name)
@@ -140,11 +140,12 @@ class NewObjects:
                     return b"%b %d\0%b" % (found.type, len(found.content), found.content)
         return b""
 
-    @staticmethod
-    def _is_in(indexes: Iterable[PackIndex], name: bytes) -> bool:
-        for index in indexes:
+    def _is_in_gone_pack(self, name: bytes) -> bool:
+        if self._packs is None:
+            self._packs = self._open_packs(len(name) // 2)
+        for index in self._gone:
             with contextlib.suppress(DamagedPackError, OSError):
-                if index.offset(name) is not None:
+                if index.offset(bytes.fromhex(name.decode())) is not None:
                     return True
         return False
 

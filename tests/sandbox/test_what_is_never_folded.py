@@ -97,6 +97,14 @@ def test_a_pack_that_comes_without_all_that_the_one_before_had_does_not_hide_wha
     assert "packed" not in told_of_git(repository)
 
 
+def test_a_commit_that_was_unpacked_is_not_new(repository: Program) -> None:
+    git(repository.project, "commit", "-q", "--allow-empty", "-m", "second of the user")
+    git(repository.project, "gc", "-q")
+    unpack = "mv .git/objects/pack/*.pack all; rm -f .git/objects/pack/*; git unpack-objects -q < all; rm -f all"
+    repository("run", "sh", "-c", f"{unpack}; git reset -q --hard HEAD~1")
+    assert told_of_git(repository).startswith("main moved, ")
+
+
 def test_commits_that_were_fetched_in_a_pack_are_counted(repository: Program, elsewhere: Path) -> None:
     git(elsewhere, "clone", "-q", str(repository.project), "other")
     for number in range(3):
