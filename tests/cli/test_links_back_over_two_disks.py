@@ -140,6 +140,32 @@ def test_a_name_that_was_replaced_in_the_directory_is_a_link_again_of_another_on
         assert looks(project) == after
 
 
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_a_name_in_the_directory_is_a_link_again_of_a_file_that_another_undo_has_changed_unless_the_host_has_edited_it(
+    yolofs: Program, project: Path, *, is_edited: bool
+) -> None:
+    before = looks(project)
+    view = CoreDriver(bytes(project))
+    view.overwrite(b"one/a", b"written\n")
+    view.close()
+    yolofs("commit", "--yes")
+    view = CoreDriver(bytes(project))
+    view.rename(b"other", b"far/moved")
+    view.close()
+    yolofs("commit", "--yes")
+    if is_edited:
+        (project / "far/moved/deep/c").write_text("the host's\n")
+    yolofs("undo", "1", "--yes")
+    yolofs("undo", "2", "--yes")
+    assert (project / NAMES[0]).read_text() == "one file\n"
+    if is_edited:
+        assert (project / NAMES[2]).read_text() == "the host's\n"
+    else:
+        assert looks(project) == before
+    assert (project / NAMES[0]).samefile(project / NAMES[1])
+    assert (project / NAMES[0]).samefile(project / NAMES[2]) is not is_edited
+
+
 def exchange_and_link(view: CoreDriver) -> None:
     view.rename(b"near", b"far/file", 2)
     view.link(b"near", b"other/near")

@@ -181,6 +181,14 @@ def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Pro
         [0],
     )
 )
+@example(  # names have moved there in a directory, and an undo of an earlier commit has changed the file since
+    Program(
+        [(b"h1", None), (b"q/s/h0", 0), (b"q/h1", 0)],
+        [[("overwrite", b"h1", b"one\n")], [("rename", b"q", b"p/n")]],
+        [],
+        [0],
+    )
+)
 @example(  # an undo of a part is of both names of a file that has left its disk
     Program([(b"h1", None)], [[("rename", b"h1", b"p/h2")]], [Command(0, (b"p/h2",))], [0])
 )

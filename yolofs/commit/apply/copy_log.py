@@ -6,6 +6,10 @@ time of birth of its copy.  A copy has another inode number than what it is a co
 this an undo of an earlier commit would take it for something of the host's.  The thing is deleted,
 and the disk may give its number to something else.  The time of birth tells the two apart (0 where
 that does not last).
+
+Of a file in a directory no step tells what it was when it came.  If it had several names the line
+also has size, mtime, mode and owner of the copy: an undo makes it a link again only if nobody has
+changed it since.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from yolofs.commit.apply.ready import Looks
 from yolofs.system import syscalls
 from yolofs.system.plain_files import open_plain, read_note
 
@@ -48,6 +53,8 @@ class Copied(NamedTuple):
     links: int
     """How many names it had."""
     now: ObjectByDevice
+    looks: Looks | None = None
+    """What the copy was when it was made, if that is noted."""
 
 
 def add(directory: bytes, copies: Sequence[Copied], *, durable: bool) -> None:
@@ -60,8 +67,10 @@ def add(directory: bytes, copies: Sequence[Copied], *, durable: bool) -> None:
     """
     if not copies:
         return
-    numbers = ((*was.file, was.birth_ns, links, *now.file, now.birth_ns) for was, links, now in copies)
-    text = b"".join(b"%d %d %d %d %d %d %d\n" % one for one in numbers)
+    numbers = (
+        (*was.file, was.birth_ns, links, *now.file, now.birth_ns, *(looks or ())) for was, links, now, looks in copies
+    )
+    text = b"".join(b" ".join(map(b"%d".__mod__, one)) + b"\n" for one in numbers)
     path = os.path.join(directory, _NAME)
     fd = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     with os.fdopen(fd, "ab") as file:
@@ -83,9 +92,9 @@ def read(directory: bytes) -> list[Copied]:
     found: list[Copied] = []
     for line in (read_note(os.path.join(directory, _NAME), _MOST_BYTES) or b"").split(b"\n")[:-1]:
         words = line.split(b" ")
-        if len(words) == 7 and all(map(bytes.isdigit, words)):
+        if len(words) in (7, 12) and all(map(bytes.isdigit, words)):
             device, inode, birth_ns, links, *now = map(int, words)
-            found.append(
-                Copied(ObjectByDevice((device, inode), birth_ns), links, ObjectByDevice((now[0], now[1]), now[2]))
-            )
+            copy = ObjectByDevice((now[0], now[1]), now[2])
+            looks = (now[3], now[4], now[5], now[6], now[7]) if len(words) == 12 else None
+            found.append(Copied(ObjectByDevice((device, inode), birth_ns), links, copy, looks))
     return found

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterator
 
 from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
+from yolofs.commit.apply.ready import looks_of
 from yolofs.store import copying
 from yolofs.store.copying import at
 from yolofs.store.restored import Stamp
@@ -98,7 +99,8 @@ class _CopyingTree:
         copy = ObjectByDevice.at(at(dst_fd, dst_name), now, self._overlays)
         if is_directory:
             self._made[rel] = now.st_dev, now.st_ino
-        self._copies.append(Copied(was, 1 if is_directory else st.st_nlink, copy))
+        links = 1 if is_directory else st.st_nlink
+        self._copies.append(Copied(was, links, copy, looks_of(now) if links > 1 else None))
         return is_directory
 
 

@@ -66,6 +66,12 @@ class Applied:
         copies = copy_log.read(directory)
         self._copied = [(self.on_disk(one.was.file), self.on_disk(one.now.file)) for one in copies if one.links > 1]
         """The files with hard links that were copied to another device, each with its copy."""
+        self._looks_copied: dict[int, list[tuple[OnDisk, Looks]]] = {}
+        """What copies of such files were when they were made, by their inode numbers."""
+        for one in copies:
+            if one.looks is not None:
+                made = self.on_disk(one.now.file), one.looks
+                self._looks_copied.setdefault(one.now.file[1], []).append(made)
         self._copied_from = {one.now.file: one for one in copies}
         """By its numbers, what each copy is one of."""
         self._steps_of: dict[int, list[int]] = {}
@@ -212,16 +218,26 @@ class Applied:
         """Tell whether nobody has changed the content or metadata of what a step (by its index) and
         those after it gave base; ``st`` is it now, or what an undo has made anew for it.
         """
-        if self.is_unchanged(index, st) or (st.st_ino, st.st_ctime_ns) in restored:
-            return True
         file = self.came(index) or OnDisk(None, st.st_ino)
+        return self.is_unchanged(index, st) or self.is_file_as_left(file, st, store, restored)
+
+    def is_file_as_left(
+        self, file: OnDisk, st: os.stat_result, store: StoreFiles, restored: AbstractSet[Stamp]
+    ) -> bool:
+        """Tell whether nobody has changed a file that the commit has put in place or changed, or
+        has copied with the directory that it lies in; ``st`` is it now, or what an undo has made
+        anew for it.
+        """
+        if (st.st_ino, st.st_ctime_ns) in restored:
+            return True
         steps = [self.plan.steps[one] for one in self._steps_at(file)]
         changed = [step for step in steps if not isinstance(step, Place | Link)]
         if not changed:
-            one = self._copied_from.get((st.st_dev, st.st_ino))
+            copied = self._copied_from.get((st.st_dev, st.st_ino))
             looks = self._looks.get(file.inode, set()) | self._looks.get(
-                one.was.file[1] if one is not None else 0, set()
+                copied.was.file[1] if copied is not None else 0, set()
             )
+            looks |= {looks for copy, looks in self._looks_copied.get(file.inode, ()) if copy.may_be(file)}
             return looks_of(st) in looks
         made = self.ready.made.get(getattr(changed[-1], "number", -1))
         if made is not None and made.is_link:

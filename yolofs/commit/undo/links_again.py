@@ -92,7 +92,8 @@ class LinksAgain(UndoableNames):
             if was is None:
                 continue
             near = RelPath(os.path.join(self._applied.parks[step.number].path, inside))
-            name = self._name_of(was, near, st, self._applied.number, is_same=True)
+            is_same = not self._is_copy_as_left(path, st)
+            name = self._name_of(was, near, st, self._applied.number, is_same=is_same)
             if name is None:
                 first = self._moved_links.setdefault(was, path)
                 other = self._base.look(first)

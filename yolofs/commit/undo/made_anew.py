@@ -41,10 +41,10 @@ class AnewOfCommit(NamedTuple):
 
     def pairs(self) -> Iterator[tuple[ObjectByDisk, ObjectByDisk]]:
         """Yield what was there and what stands for it now."""
-        for was, _, now in self.copied:
+        for one in self.copied:
             yield (
-                ObjectByDisk(self.by.on_disk(was.file), was.birth_ns),
-                ObjectByDisk(self.by.on_disk(now.file), now.birth_ns),
+                ObjectByDisk(self.by.on_disk(one.was.file), one.was.birth_ns),
+                ObjectByDisk(self.by.on_disk(one.now.file), one.now.birth_ns),
             )
         for index, step in enumerate(self.by.plan.steps) if self.directories else ():
             came = self.by.came(index) if isinstance(step, MakeDirectory) and step.ino in self.directories else None

@@ -211,13 +211,21 @@ class UndoableNames(LeftByCommit):
             yield from touching
 
     def _is_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether nobody has changed what a step (by its index) left at a path.
+        """Tell whether nobody has changed what a step (by its index) left at a path."""
+        return self._applied.is_as_left(index, st, self._store, self._restored_at(path, st))
+
+    def _is_copy_as_left(self, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether nobody has changed a file that the commit copied with its directory."""
+        file = self._base.on_disk(st.st_dev, st.st_ino)
+        return self._applied.is_file_as_left(file, st, self._store, self._restored_at(path, st))
+
+    def _restored_at(self, path: RelPath, st: os.stat_result) -> AbstractSet[Stamp]:
+        """Return the ctimes that tell that a file is what this commit had left at a path.
 
         A ctime set by an undo counts only if that undo brought back this commit's version, not if
         it took back this commit or an earlier one.
         """
-        known = self._restored if self._is_as_before_later(path, st) else frozenset()
-        return self._applied.is_as_left(index, st, self._store, known)
+        return self._restored if self._is_as_before_later(path, st) else frozenset()
 
     def _is_as_before_later(self, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether undos have taken back all that later commits have changed at a path."""

@@ -9,10 +9,11 @@ import pytest
 
 from yolofs.commit.apply import copy_log
 from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
+from yolofs.commit.apply.ready import looks_of
 from yolofs.commit.apply.trees import copy_tree
 
 ONE = Copied(ObjectByDevice((1, 12), 100), 1, ObjectByDevice((2, 13), 200))
-OTHER = Copied(ObjectByDevice((1, 14), 0), 2, ObjectByDevice((2, 15), 0))
+OTHER = Copied(ObjectByDevice((1, 14), 0), 2, ObjectByDevice((2, 15), 0), (5, 1_700_000_000_000_000_007, 33188, 0, 9))
 
 
 def test_copies_are_read_in_the_order_in_which_they_were_noted(tmp_path: Path) -> None:
@@ -52,6 +53,9 @@ def test_of_a_tree_each_thing_is_told_with_its_copy(tmp_path: Path) -> None:
     (tmp_path / "from/soft").symlink_to("nowhere")
     left_out, copies = copy_tree(bytes(tmp_path / "from"), bytes(tmp_path / "to"))
     assert left_out == ()
+    copies_of_links = [one for one in copies if one.looks is not None]
+    assert {one.was.file[1] for one in copies_of_links} == {os.lstat(tmp_path / "from/link").st_ino}
+    assert {one.looks for one in copies_of_links} == {looks_of(os.lstat(tmp_path / "to/link"))}
     pairs = {(one.was.file, one.links, one.now.file) for one in copies}
     for name, links in (("", 1), ("deep", 1), ("deep/file", 2), ("link", 2), ("soft", 1)):
         was, now = (os.lstat(tmp_path / top / name) for top in ("from", "to"))
