@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections import Counter
+from functools import cached_property
 
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.directories import rename_with
 from yolofs.commit.apply.keeping import NO_LINK, Arrival, Keeping
-from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.part_links import names_of_several
+from yolofs.commit.apply.places import COPIED, Spot, copied_from
 from yolofs.commit.apply.ready import LINKED
-from yolofs.commit.apply.trees import has_names_elsewhere, stamps_below
+from yolofs.commit.apply.trees import names_elsewhere, stamps_below
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -146,9 +150,38 @@ class BringingIn(Keeping):
         self._swap_in(beside, step)
 
     def _loses_links(self, step: Place, source: Spot) -> bool:
-        """Tell whether a copy would part a file from its other names, which stay where they are."""
-        is_linked_again = any(isinstance(other, Link) and other.existing == step.path for other in self._plan.steps)
-        return not is_linked_again and has_names_elsewhere(self._at(source))
+        """Tell whether a copy would part a file from its other names, which stay where they are, or
+        are copied by themselves.
+        """
+        left = names_elsewhere(self._at(source), lambda inside: bool(inside) and step.path + inside in self._taken)
+        return bool(left) and not left <= self._names_gone
+
+    @cached_property
+    def _taken(self) -> frozenset[bytes]:
+        """Where something is replaced."""
+        return frozenset(step.path for step in self._plan.replacing)
+
+    @cached_property
+    def _names_gone(self) -> Counter[FileNumbers]:
+        """How many names of each file with hard links the commit takes out of base; it has come to
+        what it moves and puts in place.
+        """
+        kept = Spot(self._replaced, b".")
+        aside = [spot for spot in self._leftovers if not spot.name.endswith(COPIED)]
+        there = [Spot(*split(step.path)) for step in self._plan.replacing if not self._is_kept(step)]
+        found = Counter[FileNumbers]()
+        for spot in (kept, *aside, *there):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                found.update(names_of_several(self._at(spot), b"").values())
+        return found
+
+    def _is_kept(self, step: Arrival) -> bool:
+        """Tell whether what a step replaces has been taken out of its place."""
+        try:
+            os.stat(b"%d" % step.number, dir_fd=self._replaced.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
 
     def _swap_in(self, source: Spot, step: Arrival) -> None:
         """Rename ``source`` to the step's path and keep what it replaces, if it is to replace

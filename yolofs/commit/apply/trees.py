@@ -12,9 +12,10 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 
-from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
+from yolofs.commit.apply.copy_log import Copied, FileNumbers, ObjectByDevice
 from yolofs.commit.apply.ready import looks_of
 from yolofs.store import copying
 from yolofs.store.copying import at
@@ -104,19 +105,24 @@ class _CopyingTree:
         return is_directory
 
 
-def has_names_elsewhere(top: bytes) -> bool:
-    """Tell whether a file, or one in a directory, has other names (hard links) than those in there.
+def names_elsewhere(top: bytes, goes: Callable[[bytes], bool]) -> Counter[FileNumbers]:
+    """Count the other names (hard links) of each file that lies in a tree, or is it.
+
+    ``goes`` tells whether something takes the place of what has a path in the tree.  Files of which
+    all names in there go are left out.
 
     Raises:
         OSError: a part cannot be looked at.
     """
-    left: dict[tuple[int, int], int] = {}
+    left, stays = Counter[FileNumbers](), set[FileNumbers]()
     with OpenTree(top) as tree:
-        for _, st in _all_in(tree):
+        for path, st in _all_in(tree):
             if not stat.S_ISDIR(st.st_mode) and st.st_nlink > 1:
                 file = st.st_dev, st.st_ino
                 left[file] = left.get(file, st.st_nlink) - 1
-    return any(left.values())
+                if not goes(path):
+                    stays.add(file)
+    return Counter({file: count for file, count in left.items() if count > 0 and file in stays})
 
 
 def _all_in(tree: OpenTree) -> Iterator[tuple[bytes, os.stat_result]]:
