@@ -7,8 +7,10 @@ or all of it and not its move; and it may have the log, and nothing of that.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -32,6 +34,7 @@ from yolofs.session.session import Session, SessionAccess
 pytestmark = pytest.mark.root_only  # gives files away, and mounts a second device
 STATES = how_many(ci=80, nightly=3000)
 OLD = 1_400_000_000_000_000_007
+HOSTS_MODE = 0o604
 
 
 @pytest.fixture(params=["", "project", "project/into"], ids=["one-disk", "session-elsewhere", "folder-elsewhere"])
@@ -144,6 +147,49 @@ def test_the_next_command_ends_with_base_as_before_or_as_after(
                 error.add_note(f"after {end} of {length} calls, {model.value}, seed {seed}")
                 raise
     assert all(seen[what] for what in ("finished", "taken back", "before", "after")), seen
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize("work", WAYS)
+def test_what_the_host_gives_files_in_between_stays(project: Path, work: Callable[[CoreDriver], None]) -> None:
+    recorded = record(project, work)
+    rng, length = dice("given by the host", work.__name__), len(recorded.recording.operations)
+    for number in range(STATES):
+        end, model = number * (length + 1) // STATES, (Model.LOOSE, Model.ORDERED)[number // 2 % 2]
+        seed = rng.randrange(1 << 30)
+        with on_disk(recorded, recorded.recording.image(end, model, random.Random(seed))):
+            try:
+                given = set(map(_give_as_the_host, _files(recorded.project)))
+                next_command(recorded, ("--continue", "--roll-back")[number % 2])
+                modes = _modes_by_mark(_files(recorded.project))
+                assert set(modes.values()) <= {HOSTS_MODE}
+                assert given - modes.keys() <= _modes_by_mark(_files(recorded.session)).keys()
+            except BaseException as error:
+                error.add_note(f"after {end} of {length} calls, {model.value}, seed {seed}")
+                raise
+
+
+def _files(root: bytes) -> list[bytes]:
+    """Return the regular files of a tree, but for those at a hidden place of a commit, or in it."""
+    found = (path for path, node in scan(root).items() if stat.S_ISREG(node.kind))
+    return [os.path.join(root, path) for path in found if b".yolofs-" not in path]
+
+
+def _give_as_the_host(path: bytes) -> bytes:
+    """Give a file a mode and a mark; return that."""
+    mark = b"%d" % os.lstat(path).st_ino
+    os.setxattr(path, "user.hosts", mark)
+    os.chmod(path, HOSTS_MODE)
+    return mark
+
+
+def _modes_by_mark(paths: list[bytes]) -> dict[bytes, int]:
+    """Return the modes of the files that the host has marked; others were on their way then."""
+    found: dict[bytes, int] = {}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            found[os.getxattr(path, "user.hosts")] = stat.S_IMODE(os.lstat(path).st_mode)
+    return found
 
 
 def _excuse_time(recorded: Recorded, done: str) -> dict[bytes, Node]:

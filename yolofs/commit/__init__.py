@@ -78,6 +78,7 @@ In the order in which a commit goes through them::
       taking_back  takes a commit back, and removes what it leaves
       restored_things  finds what is as it was again after that
       host_edits   what the host has changed since the look for drift
+      hosts_metadata  which metadata the host has given while a commit was interrupted
       found_files  what the host had put in the way
       displaced    where base has its files while a commit is half done
     undo/  taking a commit out of base again, once it is done

@@ -14,6 +14,7 @@ import msgspec
 
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.directories import rename_with
+from yolofs.commit.apply.hosts_metadata import with_hosts
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.ready import Looks, looks_of
@@ -35,9 +36,6 @@ from yolofs.store.copying import PathDescriptor
 from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
 
-_OPENED = (0o600, stat.S_IWUSR, stat.S_IRWXU)
-"""What is added to the mode of something to work on it."""
-
 
 class Meanwhile(NamedTuple):
     """What the host has done while a commit was going on: paths of base."""
@@ -57,7 +55,7 @@ class Meanwhile(NamedTuple):
     staged now.
     """
     given: list[RelPath]
-    """What it has given another mode or owner, which stays."""
+    """What it has given another mode, owner, time or attribute, which stays."""
     lost: list[RelPath]
     """What base had there is no longer kept: somebody has removed it from the commit's folder."""
     left_out: Mapping[RelPath, tuple[str, ...]] = {}
@@ -128,17 +126,22 @@ class BackInPlace(ResumedSteps):
                 continue
             if isinstance(step, Rewrite):
                 self._write_back(msgspec.structs.replace(step, path=old), step_log.LoggedStep())
-            elif step.ino is not None and step.was is not None and self._is_given_at(old, step.was, step.ino):
+            elif step.ino is not None and step.was is not None and self._is_left_at(old, step.ino):
                 self._give(old, step.was, step.ino, step_log.LoggedStep())
 
-    def _is_given_at(self, old: RelPath, was: MetadataBefore, ino: StoreIno) -> bool:
-        """Tell whether what base has at an old path has got the metadata of a store inode, or a
-        part of it.
+    def _is_left_at(self, old: RelPath, ino: StoreIno) -> bool:
+        """Tell the same of an old path, where the host may have put another file."""
+        if self._inode(Spot(*split(old))) in self._looks:
+            return True
+        _, st = self._reach(old)
+        return self._looks_set(old, ino) and not stat.S_ISDIR(st.st_mode) and self._is_as_set(st, ino)
+
+    def _is_given_at(self, path: RelPath, ino: StoreIno) -> bool:
+        """Tell whether what is at a path may have got the metadata of a store inode, or a part of
+        it: it is the very thing, or a copy of it, or looks so.
         """
-        if self._looks_set(old, ino):
-            _, st = self._reach(old)
-            return (stat.S_ISDIR(st.st_mode) and st.st_ino in self._looks) or self._is_as_set(st, ino)
-        return self._is_half_set(old, was, ino)
+        is_it = self._inode(Spot(*split(path))) in self._looks or self._is_copied(path)
+        return is_it or self._looks_set(path, ino)
 
     def _write_back(self, step: Rewrite, said: step_log.LoggedStep) -> None:
         backup = self._in(self._replaced, step.number)
@@ -165,7 +168,7 @@ class BackInPlace(ResumedSteps):
         self, thing: PathDescriptor, st: os.stat_result, backup: Spot, step: Rewrite, said: step_log.LoggedStep
     ) -> None:
         """Write what was kept of a file back into it."""
-        was = self._with_hosts(step.was, step.path, st, step.ino, said) if step.was is not None else None
+        was = self._with_hosts(thing, step.was, step.path, step.ino, said) if step.was is not None else None
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(thing.path, stat.S_IMODE(st.st_mode) | 0o600)
         is_as_set = said.came is not None and st.st_ctime_ns == said.came.ctime_ns and self._is_as_set(st, step.ino)
@@ -181,7 +184,7 @@ class BackInPlace(ResumedSteps):
         finally:
             os.close(source)
         if was is not None:
-            self._give_to(thing, step.path, was, None, said)
+            self._give_to(thing, step.path, was)
         else:
             self._note(step.path, copying.copy_metadata(self._at(backup), thing))
 
@@ -197,13 +200,9 @@ class BackInPlace(ResumedSteps):
             self._written.append(backup)
 
     def _set_back(self, step: SetMetadata, said: step_log.LoggedStep) -> None:
-        spot = Spot(*split(step.path))
-        inode = self._inode(spot)
-        if inode is None or (step.inode is not None and inode != step.inode):
-            return
-        st = os.stat(self._at(spot), follow_symlinks=False)
-        is_untouched = said.came is None or st.st_size == said.came.size
-        self._give(step.path, step.was, step.ino, said, times=is_untouched)
+        inode = self._inode(Spot(*split(step.path)))
+        if inode is not None and step.inode in (None, inode):
+            self._give(step.path, step.was, step.ino, said)
 
     def _is_as_set(self, st: os.stat_result, ino: int) -> bool:
         """Tell whether a file has the size and time that it was given; its ctime changes with each
@@ -226,85 +225,62 @@ class BackInPlace(ResumedSteps):
             return False
         return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
 
-    def _is_half_set(self, path: RelPath, was: MetadataBefore, ino: StoreIno) -> bool:
-        """Tell whether what is at a path has got a part of the metadata of a store inode: the power
-        has failed between the calls that give it.
-
-        The times of a file come last, so it has its old ones.
-        """
-        try:
-            with self._held(path) as (thing, st):
-                wanted, there = self._store.metadata(ino), dict(copying.read_metadata(thing).xattrs)
-        except OSError:
-            return False
-        if st.st_ino not in self._looks or not (stat.S_ISDIR(st.st_mode) or st.st_mtime_ns == was.mtime_ns):
-            return False
-        old, new = dict(metadata_of(was).xattrs), dict(wanted.xattrs)
-        are_ours = all(there.get(name) in (old.get(name), new.get(name)) for name in {*old, *new, *there})
-        of_owner = st.st_uid in (was.uid, wanted.st.st_uid) and st.st_gid in (was.gid, wanted.st.st_gid)
-        return are_ours and of_owner and _is_on_the_way(st.st_mode, was.mode, wanted.st.st_mode)
-
-    def _give(
-        self, path: RelPath, was: MetadataBefore, ino: StoreIno | None, said: step_log.LoggedStep, *, times: bool = True
-    ) -> None:
+    def _give(self, path: RelPath, was: MetadataBefore, ino: StoreIno | None, said: step_log.LoggedStep) -> None:
         """Give the old metadata back at a path, unless a thing of another kind lies there now.
 
         If a step has given it the metadata of a store inode ``ino``, and the log has ``said`` so,
         later changes by the host stay.
         """
         try:
-            with self._held(path) as (thing, _):
-                self._give_to(thing, path, was, ino, said, times=times)
+            with self._held(path) as (thing, st):
+                if stat.S_IFMT(st.st_mode) != stat.S_IFMT(was.mode):
+                    return
+                has_time = not stat.S_ISDIR(st.st_mode)  # that of a directory changes with each name in it
+                wanted = (
+                    self._with_hosts(thing, was, path, ino, said, has_time=has_time)
+                    if ino is not None
+                    else metadata_of(was)
+                )
+                self._give_to(thing, path, wanted)
         except (FileNotFoundError, NotADirectoryError):
             return
 
-    def _give_to(
-        self,
-        thing: PathDescriptor,
-        path: RelPath,
-        was: MetadataBefore,
-        ino: StoreIno | None,
-        said: step_log.LoggedStep,
-        *,
-        times: bool = True,
-    ) -> None:
-        """Do the same to what was at the path and is held."""
-        st = os.fstat(thing.fd)
-        if stat.S_IFMT(st.st_mode) != stat.S_IFMT(was.mode):
+    def _give_to(self, thing: PathDescriptor, path: RelPath, wanted: copying.Metadata) -> None:
+        """Give metadata to what was at a path and is held."""
+        if self._has(thing, os.fstat(thing.fd), wanted):  # nothing was done, and writing may be forbidden by now
             return
-        if ino is not None:
-            was = self._with_hosts(was, path, st, ino, said)
-        wanted = metadata_of(was)
-        if self._has(thing, st, wanted):  # nothing was done, and writing may be forbidden by now
-            return
-        left_out = copying.write_metadata(thing, wanted, times=times)
+        left_out = copying.write_metadata(thing, wanted)
         self._note(path, left_out)
         if "times" in left_out:
             st = os.fstat(thing.fd)
             self._untimed.add((st.st_ino, looks_of(st)))
 
     def _with_hosts(
-        self, was: MetadataBefore, path: RelPath, st: os.stat_result, ino: StoreIno, said: step_log.LoggedStep
-    ) -> MetadataBefore:
-        """Return the metadata that something had, with the mode and owner that the host has given
-        it since a step gave it those of a store inode; note if there are any.
+        self,
+        thing: PathDescriptor,
+        was: MetadataBefore,
+        path: RelPath,
+        ino: StoreIno,
+        said: step_log.LoggedStep,
+        *,
+        has_time: bool = False,
+    ) -> copying.Metadata:
+        """Return the metadata that something had, and with it what the host has given it since a
+        step gave it that of a store inode; note if there is any.
 
-        ``st`` is it now, ``said`` what the log says of the step.
+        ``said`` is what the log says of the step; with ``has_time`` its time may be the host's.
         """
-        if said.came is not None and st.st_ctime_ns == said.came.ctime_ns:
-            return was
+        old = metadata_of(was)
+        if said.came is not None and os.fstat(thing.fd).st_ctime_ns == said.came.ctime_ns:
+            return old
         try:
-            wanted = self._store.lstat(ino)
+            new = self._store.metadata(ino)
         except FileNotFoundError:
-            return was
-        modes = {mode | opened for mode in (was.mode, wanted.st_mode) for opened in (0, *_OPENED)}
-        modes |= {mode & ~(stat.S_ISUID | stat.S_ISGID) for mode in modes}  # a change of owner clears these
-        mode = was.mode if st.st_mode in modes else st.st_mode
-        uid = was.uid if st.st_uid in (was.uid, wanted.st_uid) else st.st_uid
-        gid = was.gid if st.st_gid in (was.gid, wanted.st_gid) else st.st_gid
-        if (mode, uid, gid) != (was.mode, was.uid, was.gid) and path not in self.meanwhile.given:
+            return old
+        wanted, hosts = with_hosts(copying.read_metadata(thing), old, new, old, has_time=has_time)
+        if hosts and path not in self.meanwhile.given:
             self.meanwhile.given.append(path)
-        return msgspec.structs.replace(was, mode=mode, uid=uid, gid=gid)
+        return wanted
 
     @staticmethod
     def _has(thing: PathDescriptor, st: os.stat_result, wanted: copying.Metadata) -> bool:
@@ -318,14 +294,6 @@ class BackInPlace(ResumedSteps):
             return dict(copying.read_metadata(thing).xattrs) == dict(wanted.xattrs)
         except OSError:
             return False
-
-
-def _is_on_the_way(mode: int, was: int, wanted: int) -> bool:
-    """Tell whether something has one of two modes, or what it has between the calls that change its
-    owner, its access control list and its mode: a change of owner clears setuid and setgid.
-    """
-    special = {bits & ~cleared & 0o7000 for bits in (was, wanted) for cleared in (0, stat.S_ISUID | stat.S_ISGID)}
-    return mode & 0o7000 in special and mode & ~0o7000 in (was & ~0o7000, wanted & ~0o7000)
 
 
 def _is_opened_up(mode: int, was: int) -> bool:

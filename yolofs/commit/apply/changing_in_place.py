@@ -37,6 +37,7 @@ class ChangingInPlace(Keeping):
                 os.chmod(thing.path, stat.S_IMODE(st.st_mode) | 0o600)
             self._back_up(thing, st, step)
             self._as_seen.forget(st)
+            metadata = self._metadata_for(step, thing)
             target = os.open(thing.path, os.O_WRONLY | os.O_CLOEXEC)
             try:
                 source = self._store.open(step.ino, os.O_RDONLY)
@@ -46,7 +47,7 @@ class ChangingInPlace(Keeping):
                     os.close(source)
             finally:
                 os.close(target)
-            self._note(step.path, copying.write_metadata(thing, self._store.metadata(step.ino)))
+            self._note(step.path, copying.write_metadata(thing, metadata))
         if step.is_first:
             self._sync_beside(Spot(*split(step.path)))
 
@@ -80,7 +81,7 @@ class ChangingInPlace(Keeping):
                 raise OSError(errno.ESTALE, _REPLACED)
             self._as_seen.check(st)
             self._as_seen.forget(st)
-            self._copy_metadata(step.ino, thing, st, step.path)
+            self._copy_metadata(step, thing, st)
         if step.inode is not None:
             self._sync_beside(Spot(*split(step.path)))
 
@@ -104,7 +105,7 @@ class ChangingInPlace(Keeping):
             if step.ino is not None:
                 if step.was is not None and self._is_not_bases(step.path, thing, st):
                     raise OSError(errno.ESTALE, _REPLACED)
-                self._copy_metadata(step.ino, thing, st, step.path)
+                self._copy_metadata(step, thing, st)
                 st = os.fstat(thing.fd)
             if st.st_mtime_ns == step.mtime_ns:
                 return
@@ -118,14 +119,19 @@ class ChangingInPlace(Keeping):
         except (FileNotFoundError, NotADirectoryError):
             return False
 
-    def _copy_metadata(self, ino: int, thing: PathDescriptor, st: os.stat_result, path: RelPath) -> None:
-        metadata = self._store.metadata(ino)
+    def _copy_metadata(self, step: SetMetadata | FinishDirectory, thing: PathDescriptor, st: os.stat_result) -> None:
+        metadata = self._metadata_for(step, thing)
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(metadata.st.st_mode):
             raise OSError(errno.ESTALE, _REPLACED)
         left_out = copying.write_metadata(thing, metadata)
         if left_out and syscalls.may_never_change(thing.fd):  # the host has done that since it was looked at
-            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
-        self._note(path, left_out)
+            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", step.path)
+        self._note(step.path, left_out)
+
+    def _metadata_for(self, step: Rewrite | SetMetadata | FinishDirectory, _thing: PathDescriptor) -> copying.Metadata:
+        """Return what a step gives to what is held, which is its thing."""
+        assert step.ino is not None
+        return self._store.metadata(step.ino)
 
 
 def _exists(directory_fd: int, name: bytes) -> bool:

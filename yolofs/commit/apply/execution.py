@@ -229,6 +229,8 @@ def resume(
         is_durable = is_there(os.path.join(parking, SETTLED))
         try:
             with _kept_true(parking, lines):
+                if not is_durable:
+                    _take_lost_out(plan, steps, lines, parking)
                 for index in range(len(lines)):
                     check()
                     _do_one(index, plan, parking, steps.recall)
@@ -247,18 +249,34 @@ def resume(
         return CommitOutcome(len(plan.steps), steps.left_out, tuple(paths_found(parking, plan)))
 
 
-def _redo(steps: ResumedSteps, lines: list[step_log.LoggedStep], index: int, step: Step) -> None:
-    """Do a step again if need be; ``lines`` are those of the log.
+def _take_lost_out(plan: Plan, steps: ResumedSteps, lines: list[step_log.LoggedStep], parking: bytes) -> None:
+    """Take the lines out of the log that tell of moves that a power failure has undone, and of what
+    was done in place to what these move.
 
-    If a move was lost, what was done in place to what it moves may be lost as well.  The move gives
-    it another ctime, which no longer tells of that. So the lines about it are taken out.
+    This comes before any of the moves is done again: after a kill in between nobody would know.
+
+    Raises:
+        OSError: the log cannot be written.
     """
-    if not steps.redo(step, lines[index]):
-        return
-    lines[index] = steps.seen(step)
-    for later in steps.done_in_place_to(step):
-        if index < later < len(lines):
-            lines[later] = step_log.LoggedStep()
+    lost: list[int] = []
+
+    def look(step: Step) -> None:
+        lost.extend(steps.lost_with(step, lines))
+
+    for index in steps.moves_of_changed:
+        if index < len(lines):
+            _do_one(index, plan, parking, look)
+    for index in lost:
+        if index < len(lines):
+            lines[index] = step_log.LoggedStep()
+    if lost:
+        step_log.replace(parking, lines)
+
+
+def _redo(steps: ResumedSteps, lines: list[step_log.LoggedStep], index: int, step: Step) -> None:
+    """Do a step again if need be; ``lines`` are those of the log."""
+    if steps.redo(step, lines[index]):
+        lines[index] = steps.seen(step)
 
 
 @contextlib.contextmanager

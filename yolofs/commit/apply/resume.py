@@ -12,15 +12,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
 
+import msgspec
+
 from yolofs.commit.apply.done_steps import READING, as_file
 from yolofs.commit.apply.found_files import is_mixture, places_of
+from yolofs.commit.apply.hosts_metadata import with_hosts
 from yolofs.commit.apply.moving_out import half_of
 from yolofs.commit.apply.other_devices import Folder
+from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.apply.swapped_out import SwappedOut
@@ -32,8 +37,10 @@ from yolofs.commit.plan.plan import (
     FinishDirectory,
     Link,
     MakeDirectory,
+    MetadataBefore,
     Park,
     Place,
+    Plan,
     Remove,
     Rewrite,
     SetMetadata,
@@ -41,12 +48,20 @@ from yolofs.commit.plan.plan import (
     directories_made,
 )
 from yolofs.paths import RelPath, split
+from yolofs.store import copying
 from yolofs.store.copying import PathDescriptor
+from yolofs.store.interfaces import StoreFiles
 from yolofs.store.restored import Stamp
 
 
 class ResumedSteps(SwappedOut):
     """Does what is left of the steps."""
+
+    def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
+        """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
+        super().__init__(plan, store, directory, durable=durable)
+        self._with_hosts_metadata: set[RelPath] = set()
+        """Where something keeps metadata that the host has given it."""
 
     @cached_property
     def _new_directories(self) -> frozenset[RelPath]:
@@ -63,6 +78,33 @@ class ResumedSteps(SwappedOut):
         if not self._is_done(step):
             self._check_victim(step)
             super().do(step)
+
+    def seen(self, step: Step) -> LoggedStep:
+        """Return the same; what has metadata of the host's is not what the step left."""
+        said = super().seen(step)
+        is_hosts = isinstance(step, Rewrite | SetMetadata | FinishDirectory) and step.path in self._with_hosts_metadata
+        return said._replace(came=None) if is_hosts else said
+
+    def _metadata_for(self, step: Rewrite | SetMetadata | FinishDirectory, thing: PathDescriptor) -> copying.Metadata:
+        """Return the same, but for what the host has given the thing while the commit was
+        interrupted: that stays.
+        """
+        new, now = super()._metadata_for(step, thing), copying.read_metadata(thing)
+        if step.was is not None:
+            was = step.was
+        elif isinstance(step, FinishDirectory):  # it is new, and may have been made with this mode
+            was = MetadataBefore(stat.S_IFDIR | stat.S_ISGID | stat.S_IRWXU, now.st.st_uid, now.st.st_gid, 0, 0)
+            now = msgspec.structs.replace(now, xattrs=new.xattrs)
+        else:  # a plan of an earlier version
+            return new
+        if self._is_copied(step.path):  # not everybody may give a copy its owner
+            was = msgspec.structs.replace(was, uid=now.st.st_uid, gid=now.st.st_gid)
+        old = metadata_of(was)
+        wanted, hosts = with_hosts(now, old, new, new, has_time=isinstance(step, SetMetadata))
+        if hosts:
+            self._with_hosts_metadata.add(step.path)
+            self._note(step.path, hosts)
+        return wanted
 
     def _move_out(self, path: RelPath, folder: Folder, number: int) -> None:
         aside = self._shelter(path, number)
@@ -113,23 +155,56 @@ class ResumedSteps(SwappedOut):
                     return False
                 super().do(step)  # also where it has the data: only the kernel may have that
             case _:
-                if not self._was_undone(step, said):
+                if self._was_undone(step, said):
+                    self.do(step)
+                elif said != LoggedStep():  # else its line was taken out
                     return False
-                self.do(step)
         return True
 
-    def done_in_place_to(self, step: Step) -> Iterator[int]:
-        """Yield the numbers, from 0, of later steps that change in place the thing of a ``Place``,
-        or something in it.
+    @cached_property
+    def moves_of_changed(self) -> list[int]:
+        """The numbers, from 0, of the steps that move something that is changed in place
+        afterwards, or that holds such a thing.
         """
-        if not isinstance(step, Place):
-            return
-        first = bisect_left(self._in_place, (step.path, 0))
-        for path, index in islice(self._in_place, first, None):
-            if path == step.path or path.startswith(step.path + b"/"):
-                yield index
-            elif path > step.path + b"/":
-                return
+        return sorted(index for number, index in self._places_at.items() if self._changes(number))
+
+    def lost_with(self, step: Step, lines: Sequence[LoggedStep]) -> list[int]:
+        """Return the numbers of such a step and of the changes, if a power failure has undone the
+        move; else nothing.
+
+        What was given after the move may be lost, too.  The log does not tell: the move gives the
+        thing another ctime once it is done again.
+        """
+        assert isinstance(step, Place)
+        index, out = self._places_at[step.number], self._parks_at.get(step.number)
+        if out is not None:
+            self.recall(self._plan.steps[out])
+        is_out_lost = out is not None and self._was_undone(self._plan.steps[out], lines[out])
+        is_lost = is_out_lost or self._was_undone(step, lines[index])
+        return [index, *self._changes(step.number)] if is_lost else []
+
+    def _changes(self, number: int) -> list[int]:
+        """Return the numbers of the steps that change in place, afterwards, what is moved, or
+        something in it.
+        """
+        index = self._places_at[number]
+        top, found = self._plan.steps[index].path, list[int]()
+        for path, later in islice(self._in_place, bisect_left(self._in_place, (top, 0)), None):
+            if path == top or path.startswith(top + b"/"):
+                found.append(later)
+            elif path > top + b"/":
+                break
+        return [later for later in found if later > index]
+
+    @cached_property
+    def _parks_at(self) -> dict[int, int]:
+        """Which steps move something out of its place, by the number of the thing."""
+        return {step.number: index for index, step in enumerate(self._plan.steps) if isinstance(step, Park)}
+
+    @cached_property
+    def _places_at(self) -> dict[int, int]:
+        """Which steps put it in its place, in the same way."""
+        return {step.number: index for index, step in enumerate(self._plan.steps) if isinstance(step, Place)}
 
     @cached_property
     def _in_place(self) -> list[tuple[RelPath, int]]:

@@ -15,17 +15,21 @@ import stat
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import msgspec
+
 from yolofs.commit.apply import by_names, step_log
 from yolofs.commit.apply.back_in_place import BackInPlace
 from yolofs.commit.apply.directories import rename_out, rename_with
+from yolofs.commit.apply.hosts_metadata import with_hosts
 from yolofs.commit.apply.keeping import UNMADE
 from yolofs.commit.apply.moving_out import listing_at
 from yolofs.commit.apply.other_devices import Folder
+from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import MadeObject, looks_of
 from yolofs.commit.apply.restored_things import restored_things
 from yolofs.commit.apply.swapped_out import inode_at, sync_path
-from yolofs.commit.apply.trees import are_alike
+from yolofs.commit.apply.trees import are_alike, held_pairs
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import (
     Create,
@@ -43,8 +47,9 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.paths import RelPath, StoreIno, split
+from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.copying import PathDescriptor
 from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
 
@@ -119,7 +124,7 @@ class BackSteps(BackInPlace):
             case SetMetadata():
                 if self._is_elsewhere(step):
                     self._late.append(step)
-                elif self._is_bases(step.path) and (is_certain or self._is_given(step.path, step.was, step.ino)):
+                elif self._is_bases(step.path) and (is_certain or self._is_given_at(step.path, step.ino)):
                     self._set_back(step, said)
             case FinishDirectory():
                 self._directories.forget(step.path)
@@ -132,7 +137,7 @@ class BackSteps(BackInPlace):
                 elif (
                     step.ino is not None
                     and self._has_come(step.path)
-                    and (is_certain or self._is_given(step.path, step.was, step.ino))
+                    and (is_certain or self._is_given_at(step.path, step.ino))
                 ):
                     self._give(step.path, step.was, step.ino, said)
                 old = self._moves.before(step.path)
@@ -144,10 +149,6 @@ class BackSteps(BackInPlace):
         replaced.
         """
         return not self._is_the_hosts(path) and not self._lies_there_still(path)
-
-    def _is_given(self, path: RelPath, was: MetadataBefore, ino: StoreIno) -> bool:
-        """Tell whether what is at a path has the metadata of a store inode, or a part of it."""
-        return self._looks_set(path, ino) or self._is_half_set(path, was, ino)
 
     def restored(self) -> tuple[set[step_log.ObjectIdentity], set[step_log.ObjectIdentity]]:
         """Return :func:`~yolofs.commit.apply.restored_things.restored_things` of these steps."""
@@ -400,12 +401,30 @@ class BackSteps(BackInPlace):
             self._clear(spot)
 
     def _keep_or_clear_copy(self, spot: Spot, step: Place) -> None:
-        """Remove a copy of what lies on another device, unless the host has changed it."""
+        """Remove a copy of what lies on another device, unless the host has changed it.
+
+        The original gets what the host has given the copy.
+        """
         self._unlocked(spot)
-        if are_alike(self._at(spot), self._at(copied_from(self._comes_from(step)))):
-            self._clear(spot)
-        else:
+        original = copied_from(self._comes_from(step))
+        if not are_alike(self._at(spot), self._at(original)):
             self._keep_found(spot, step)
+            return
+        for rel, copy, thing in held_pairs(self._at(spot), self._at(original)):
+            self._give_as_copy(copy, thing, RelPath(step.path + rel))
+        self._clear(spot)
+
+    def _give_as_copy(self, copy: PathDescriptor, thing: PathDescriptor, path: RelPath) -> None:
+        """Give an original the mode, owner and attributes that the host has given its copy."""
+        now, was = copying.read_metadata(copy), copying.read_metadata(thing)
+        now = msgspec.structs.replace(now, xattrs=tuple({**dict(was.xattrs), **dict(now.xattrs)}.items()))
+        of_owner = (was if os.geteuid() == 0 else now).st  # others may not have been able to give the copy its owner
+        made = MetadataBefore(was.st.st_mode, of_owner.st_uid, of_owner.st_gid, 0, 0)
+        wanted, hosts = with_hosts(now, was, metadata_of(made), was, has_time=False)
+        if hosts:
+            self._note(path, copying.write_metadata(thing, wanted))
+            if path not in self.meanwhile.given:
+                self.meanwhile.given.append(path)
 
     def _rename(self, source: Spot, target: Spot) -> None:
         dst = self._unlocked(target), target.name

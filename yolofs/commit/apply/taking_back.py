@@ -106,7 +106,10 @@ def outcome_text(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
     if meanwhile.written:
         text += f"; what the host has meanwhile made of {_shown(meanwhile.written, root)} is staged there now"
     if meanwhile.given:
-        text += f"; the mode or owner that the host has given {_shown(meanwhile.given, root)} meanwhile stays"
+        text += (
+            f"; the mode, owner, time or attribute that the host has given {_shown(meanwhile.given, root)} meanwhile"
+            " stays"
+        )
     if meanwhile.left:
         text += (
             f"; what base had at {_shown(meanwhile.left, root)} lies in {display(parking)}, as its directory is gone"

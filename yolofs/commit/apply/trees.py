@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from yolofs.commit.apply.copy_log import Copied, FileNumbers, ObjectByDevice
 from yolofs.commit.apply.ready import looks_of
 from yolofs.store import copying
-from yolofs.store.copying import at
+from yolofs.store.copying import PathDescriptor, at
 from yolofs.store.restored import Stamp
 from yolofs.system.open_trees import OpenTree, named
 
@@ -162,3 +162,23 @@ def are_alike(one: bytes, other: bytes) -> bool:
                 return False
             todo += [rel + b"/" + name for name in names]
     return True
+
+
+def held_pairs(one: bytes, other: bytes) -> Iterator[tuple[bytes, PathDescriptor, PathDescriptor]]:
+    """Yield what lies in two trees that are alike, symbolic links left out: its path in them, and
+    what each has there, held until the next one is asked for.
+
+    Raises:
+        OSError: a part cannot be looked at.
+    """
+    with OpenTree(one) as first, OpenTree(other) as second:
+        for rel, st in _all_in(first):
+            if stat.S_ISLNK(st.st_mode):
+                continue
+            with (
+                first.place(rel) as left,
+                second.place(rel) as right,
+                copying.held(at(*left)) as thing,
+                copying.held(at(*right)) as partner,
+            ):
+                yield rel, thing, partner

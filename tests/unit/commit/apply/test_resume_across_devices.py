@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, lacks_renameat2, scan
-from tests.support.old_base import at, killed_after
+from tests.support.old_base import all_done, at, killed_after
 from tests.support.second_disk import mounted_disk
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.step_log import Log
@@ -74,6 +74,26 @@ def test_a_move_between_devices_is_taken_back_and_the_hosts_file_stays(
         b"far/a": b"the host's\n",
     }
     assert not os.path.lexists(parking)
+
+
+def test_what_the_host_gives_a_copy_the_original_gets_when_that_comes_back(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    at(scribe, b"d").mkdir()
+    (at(scribe, b"d") / "in").write_text("base in\n")
+    scribe.rename(b"a", b"far/a")
+    scribe.rename(b"d", b"far/d")
+    scribe.chmod(b"far/a", 0o600)
+    scribe.set_xattr(b"far/a", "user.mark", b"staged")
+    plan = all_done(scribe, parking)
+    for path in (b"far/a", b"far/d/in"):
+        at(scribe, path).chmod(0o604)
+        os.setxattr(at(scribe, path), "user.hosts", b"given")
+    meanwhile = roll_back(plan, scribe.store, parking=parking)
+    assert set(meanwhile.given) == {b"far/a", b"far/d/in"}
+    for path in (b"a", b"d/in"):
+        assert at(scribe, path).stat().st_mode & 0o777 == 0o604
+        assert os.listxattr(at(scribe, path)) == ["user.hosts"]
 
 
 def remove(scribe: CommitScribe) -> None:

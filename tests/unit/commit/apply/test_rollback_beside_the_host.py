@@ -224,8 +224,9 @@ def test_a_mode_that_the_host_has_given_meanwhile_stays_and_is_told(
         assert set(meanwhile.given) <= MODES.keys()
         if steps == total - 1 and not is_twice:
             assert set(meanwhile.given) == MODES.keys()
-            assert f"the mode or owner that the host has given {at(scribe, meanwhile.given[0])}" in outcome_text(
-                meanwhile, scribe.base.root, parking
+            assert (
+                f"the mode, owner, time or attribute that the host has given {at(scribe, meanwhile.given[0])}"
+                in outcome_text(meanwhile, scribe.base.root, parking)
             )
         for name in MODES:
             at(scribe, name).chmod(stat.S_IMODE(before[name][0].mode))
