@@ -25,7 +25,7 @@ def project(yolofs: Program) -> Path:
     return yolofs.project
 
 
-def commit(yolofs: Program, *acts: tuple[str, *tuple[bytes, ...]]) -> None:
+def commit(yolofs: Program, *acts: tuple[str, *tuple[bytes | int, ...]]) -> None:
     view = CoreDriver(bytes(yolofs.project))
     for name, *arguments in acts:
         getattr(view, name)(*arguments)
@@ -54,6 +54,20 @@ def test_what_left_a_directory_comes_back_to_it_after_the_directory(yolofs: Prog
     assert (project / "old/q").read_text() == "old/q\n"
     assert (project / "r2").exists()
     yolofs("undo", "1", "--yes")
+    assert looks(project) == before
+
+
+def test_a_file_that_an_undo_has_brought_back_and_another_has_removed_is_no_reason_to_undo_that_first(
+    yolofs: Program, project: Path
+) -> None:
+    before = looks(project)
+    commit(yolofs, ("create", b"made", b"made\n", 0o644))
+    commit(yolofs, ("append", b"made", b"more\n"), ("append", b"old/q", b"more\n"))
+    commit(yolofs, ("append", b"old/q", b"and more\n"))
+    assert "first: yolofs undo 3" in yolofs("undo", "2", "--yes", code=16).err
+    yolofs("undo", "1", "--yes")
+    yolofs("undo", "3", "--yes")
+    yolofs("undo", "2", "--yes")
     assert looks(project) == before
 
 

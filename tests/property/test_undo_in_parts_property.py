@@ -87,6 +87,26 @@ from tests.support.model_steps import by_night
 @example(  # a later commit has removed the last name of a file with the directory that it lay in
     Program([(b"h0", None), (b"h2", None), (b"q/h0", 1)], [[("rename", b"h0", b"h2")], [("rmtree", b"q")]], [], [0])
 )
+@example(  # what an undo of a part has brought back is gone, as the undo of an earlier commit has taken it away
+    Program(
+        [(b"h0", None)],
+        [
+            [("save", b"h1", b"one\n")],
+            [("overwrite", b"h0", b"one\n"), ("overwrite", b"h1", b"one\n")],
+            [("overwrite", b"h0", b"two\n")],
+        ],
+        [Command(1), Command(0)],
+        [],
+    )
+)
+@example(  # a part is named by where it would have been made in a directory, had that not moved
+    Program(
+        [(b"h0", None)],
+        [[("to_folder", b"q/s/h0"), ("create", b"q/s/h0", b"one\n", 0o644), ("rename", b"q", b"n")]],
+        [Command(0, (b"q/s/h0",))],
+        [],
+    )
+)
 def test_base_is_what_it_was_in_whatever_order_parts_are_undone(program: Program) -> None:
     check(program)
 

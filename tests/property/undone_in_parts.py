@@ -275,7 +275,8 @@ def _is_at_or_below(path: bytes, top: bytes) -> bool:
 def _bound_to(
     paths: tuple[bytes, ...], moments: list[dict[bytes, tuple[int, int]]], moves: list[tuple[bytes, bytes]]
 ) -> set[bytes]:
-    """Return the paths that were, at any moment, what lay at or below some others at any moment.
+    """Return the paths that were, at any moment, what lay at or below some others at any moment; or
+    would have lain there, as a directory above had that path.
 
     A copy on another disk has another number: what ``moves`` names, old and new path, is taken for
     the same.
@@ -285,7 +286,14 @@ def _bound_to(
         for path, file in moment.items():
             files.setdefault(file, set()).add(path)
     every = {path for moment in moments for path in moment}
-    found = {path for path in every if any(_is_at_or_below(path, top) for top in paths)}
+    tops = [*paths]
+    for top in tops:
+        same = [one for one in (*files.values(), *map(set, moves)) if any(_is_at_or_below(top, path) for path in one)]
+        others = (
+            other + top[len(path) :] for one in same for path in one if _is_at_or_below(top, path) for other in one
+        )
+        tops += {other for other in others if other not in tops and len(other) < 40}
+    found = {path for path in every if any(_is_at_or_below(path, top) for top in tops)}
     todo = list(found)
     while todo:
         top = todo.pop()

@@ -270,7 +270,9 @@ class UndoableNames(LeftByCommit):
             return
         elif st is None and getattr(step, "replaced", None) is None and self._is_free_again(step.path):
             return  # the host has removed it already, or an undo of a part has
-        elif st is not None and self._is_back(getattr(step, "replaced", None), step.path, st):
+        elif getattr(step, "number", None) in self._back or (
+            st is not None and self._is_back(getattr(step, "replaced", None), step.path, st)
+        ):
             self._blocked.add(step.path)  # so there is nothing to take back
             return
         if not self._is_by_later(step.path) and is_only_refreshed(self._applied, step, self._base, self._store):
