@@ -5,8 +5,10 @@ to import.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import IO, Any, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -20,12 +22,33 @@ commit a file.
 """
 
 
+class _WhileItIsThere:
+    """Stderr, but that nothing fails once its terminal is closed: the work goes on, or is taken
+    back.
+    """
+
+    def __init__(self) -> None:
+        self._stream = sys.stderr  # in whose place rich puts something else as long as the bar is shown
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+
 @contextlib.contextmanager
 def bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """Give a function to call with how much is done and how much there is; the bar goes away at the
     end.
     """
-    console = Console(stderr=True)
+    console = Console(file=cast("IO[str]", _WhileItIsThere()))
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True)
     task = progress.add_task(label, total=None)
