@@ -194,7 +194,8 @@ def _notes_of_commits(project: bytes) -> Iterator[list[bytes]]:
     commits = os.path.join(os.path.realpath(os.path.join(project, b".yolofs")), b"commits")
     for name in os.listdir(commits) if os.path.isdir(commits) else ():
         path = os.path.join(commits, name)
-        yield os.listdir(path) if os.path.isdir(path) else []
+        is_one = name.isdigit() and os.path.isdir(path)  # and not one that is being removed
+        yield os.listdir(path) if is_one else []
 
 
 def check_said(ran: Ran) -> None:

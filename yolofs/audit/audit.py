@@ -109,6 +109,12 @@ class JournalEnd(msgspec.Struct, frozen=True, tag="journal", tag_field="kind"):
 
     time_ns: int
     is_commit: bool
+    commit: int | None = None
+    """The commit that ended it, or was given up; notes of earlier versions do not tell."""
+
+    def is_again(self, before: JournalEnd) -> bool:
+        """Tell whether it is the same end as an earlier one: a kill may have it noted twice."""
+        return self.commit is not None and self.commit == before.commit
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -240,14 +246,16 @@ def append_notes(directory: bytes, notes: Iterable[Note]) -> None:
         audit.close()
 
 
-def note_journal_end(directory: bytes, *, is_commit: bool) -> None:
+def note_journal_end(directory: bytes, *, is_commit: bool, commit: int | None = None) -> None:
     """Note that another journal begins; that this fails is no reason to stop a commit, of which
     nothing is noted if there are no notes.
+
+    ``commit``: the number of the commit that ended the one before, or was given up.
     """
     if is_commit and not os.path.isfile(os.path.join(directory, FILE_NAME)):
         return
     with contextlib.suppress(OSError):
-        append_notes(directory, [JournalEnd(time.time_ns(), is_commit)])
+        append_notes(directory, [JournalEnd(time.time_ns(), is_commit, commit)])
 
 
 def read_audit(directory: bytes) -> Iterator[Note]:
@@ -263,12 +271,19 @@ def read_sections(directory: bytes) -> Iterator[tuple[list[Note], JournalEnd | N
     now nothing.
     """
     notes: list[Note] = []
+    ended: tuple[list[Note], JournalEnd] | None = None
     for note in _decoded(_lines(directory)):
-        if isinstance(note, JournalEnd):
-            yield notes, note
+        if not isinstance(note, JournalEnd):
+            notes.append(note)
+        elif ended is not None and note.is_again(ended[1]):
+            ended[0].extend(notes)
             notes = []
         else:
-            notes.append(note)
+            if ended is not None:
+                yield ended
+            ended, notes = (notes, note), []
+    if ended is not None:
+        yield ended
     yield notes, None
 
 

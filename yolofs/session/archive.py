@@ -374,7 +374,23 @@ def finish_put_away(directory: bytes) -> None:
     elif (lost := journal_loss(directory)) is not None:
         raise lost
     if not is_there(path):
+        if last:
+            end_chapter(directory, commit)
         begin_journal(path, commit if last else None)
+
+
+def end_chapter(directory: bytes, commit: bytes) -> None:
+    """Have all that was noted in a session so far belong to the commit in a directory, whose
+    journal has been put away.
+
+    Comes before the next journal: after a kill in between it is done again.
+    """
+    from yolofs.audit.audit import note_journal_end  # imported late: it takes the rules along
+    from yolofs.state.kept_bases import put_in_archive
+
+    put_in_archive(os.path.join(directory, b"files"), commit)
+    is_given_up = is_there(os.path.join(commit, End.GIVEN_UP.value))
+    note_journal_end(directory, is_commit=not is_given_up, commit=int(os.path.basename(commit)))
 
 
 def replace_journal(path: bytes) -> None:

@@ -117,11 +117,16 @@ def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterato
     """
     noted, present = _noted_until_commits(session.directory)
     numbers = [number for number in sorted(commit_numbers(session.directory)) if _is_done(session.directory, number)]
+    by_number = {number: one for number, one in noted if number is not None}
+    unnumbered = [one for number, one in noted if number is None]  # by earlier versions
+    first_noted = min(by_number, default=numbers[-1] + 1 if numbers else 1)
     is_pending = has_ended_journal(session.directory)  # the newest one's is about to be put away
     with contextlib.ExitStack() as stack:
         found = []
-        for back, number in enumerate(reversed(numbers), 1):
-            notes, dropped = noted[-back] if back <= len(noted) else ([], [])
+        for number in reversed(numbers):
+            notes, dropped = (
+                unnumbered.pop() if unnumbered and number < first_noted else by_number.get(number, ([], []))
+            )
             directory = commit_directory(session.directory, number)
             try:
                 journal = stack.enter_context(Journal.open(os.path.join(directory, b"journal"), read_only=True))
@@ -138,18 +143,18 @@ _Noted: TypeAlias = tuple[list[Note], list[DroppedJournal]]
 """What was noted of a chapter, and what was dropped before it."""
 
 
-def _noted_until_commits(directory: bytes) -> tuple[list[_Noted], _Noted]:
-    """Return what was noted of each chapter that a commit ended, oldest first, and of the one that
-    goes on.
+def _noted_until_commits(directory: bytes) -> tuple[list[tuple[int | None, _Noted]], _Noted]:
+    """Return what was noted of each chapter that a commit ended, oldest first, with the commit's
+    number if that was noted, and of the chapter that goes on.
     """
-    found: list[_Noted] = []
+    found: list[tuple[int | None, _Noted]] = []
     dropped: list[DroppedJournal] = []
     present: list[Note] = []
     for notes, end in read_sections(directory):
         if end is None:
             present = notes
         elif end.is_commit:
-            found.append((notes, dropped))
+            found.append((end.commit, (notes, dropped)))
             dropped = []
         else:
             dropped.append(DroppedJournal(end.time_ns, notes))

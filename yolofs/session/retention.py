@@ -25,6 +25,7 @@ from yolofs.session.journal_copy import MERGED_JOURNAL
 from yolofs.session.kept_size import NO_SIZE, Size, sizes_of_commits
 from yolofs.session.session import Session
 from yolofs.store.collecting import bytes_besides
+from yolofs.store.store import NEW_BASES
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import is_there
 from yolofs.system.work_directories import left_behind, remove_left_behind
@@ -93,10 +94,11 @@ def freed_by(session: Session, gone: Sequence[EndedCommit], *, generations: bool
 
 
 def half_written(session: Session) -> list[bytes]:
-    """Return the journals that a command was killed over before they were in their place; nothing
-    reads them.
+    """Return the journals, and the file of what base had, that a command was killed over before
+    they were in their place; nothing reads them.
     """
     names = [session.journal.path + end + more for end in (NEW, MERGED_JOURNAL) for more in (b"", LENGTH_SUFFIX)]
+    names.append(os.path.join(session.store.directory, NEW_BASES))
     return [name for name in names if is_there(name)]
 
 

@@ -29,6 +29,7 @@ from yolofs.session.archive import (
     begin_journal,
     commit_directory,
     commit_numbers,
+    end_chapter,
     finish_put_away,
     give_up,
     interrupted_commit,
@@ -44,7 +45,7 @@ from yolofs.state import checkpoint
 from yolofs.state.regions import Regions
 from yolofs.store import restored
 from yolofs.store.base import Base
-from yolofs.store.store import Store
+from yolofs.store.store import BASES, Store
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.own_names import SESSION_LINK
 from yolofs.system.plain_files import is_there
@@ -179,6 +180,8 @@ class Session(States):
 
                     go_on_without(directory, journal)
                 session.collect()
+                if session._has_archived_bases():
+                    session._let_go_of_bases()
             return session
         except BaseException:
             if lock_fd >= 0:
@@ -296,20 +299,34 @@ class Session(States):
             replace_journal(path)
         else:
             os.rename(path, archive)
+            end_chapter(self.directory, os.path.dirname(archive))
             begin_journal(path, os.path.dirname(archive))
         with contextlib.suppress(OSError):  # they were about the old one, as their key tells
             cuts.forget(path)
         if archive is None:
             restored.end(self.directory)
         self._read(Journal.open(path))
+        self._let_go_of_bases()
+        if archive is None:
+            from yolofs.audit.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
+
+            note_journal_end(self.directory, is_commit=False)
+
+    def _has_archived_bases(self) -> bool:
+        """Tell whether a commit keeps all that the store keeps of base files: whoever put its
+        journal away was killed before :meth:`_let_go_of_bases`.
+        """
+        try:
+            return os.lstat(os.path.join(self.store.directory, BASES)).st_nlink > 1
+        except OSError:
+            return False
+
+    def _let_go_of_bases(self) -> None:
+        """Keep no more of base files than what is staged needs; an error is passed over."""
         from yolofs.state.kept_bases import retain  # imported late: looking at a session need not wait for it
 
         with contextlib.suppress(OSError):  # what is kept for nothing does no harm
-            commit = os.path.dirname(archive) if archive is not None else None
-            retain(self.store, self.state().staged.values(), archive=commit)
-        from yolofs.audit.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
-
-        note_journal_end(self.directory, is_commit=archive is not None)
+            retain(self.store, self.state().staged.values())
 
     def commit_directory(self, number: int) -> bytes:
         """Return the directory of commit ``number``."""
@@ -373,9 +390,6 @@ class Session(States):
         checkpoint.remove(self.directory)
         give_up(self.directory, number)
         self._read(Journal.open(path))
-        from yolofs.audit.audit import note_journal_end
-
-        note_journal_end(self.directory, is_commit=False)
 
     def skip_named_numbers(self) -> None:
         """Make sure that the store gives out no number that any journal names.

@@ -35,7 +35,7 @@ from yolofs.journal.records import Fingerprint
 from yolofs.paths import RelPath
 from yolofs.state.tree import Staged
 from yolofs.store.copying import Metadata
-from yolofs.store.store import BASES, Store
+from yolofs.store.store import BASES, NEW_BASES, Store
 from yolofs.system.plain_files import is_there, open_plain
 from yolofs.text.git_binary import is_binary
 from yolofs.text.git_index_format import may_be_index
@@ -314,9 +314,16 @@ def _found(
                 yield place, kept
 
 
-def retain(store: Store, staged: Iterable[Staged], *, archive: bytes | None = None) -> None:
-    """Drop all kept bases but those of some staged files; this follows the end of a journal.  All
-    of it stays in the directory ``archive``, if one is given.
+def put_in_archive(directory: bytes, archive: bytes) -> None:
+    """Have the directory of a commit keep all that the store in ``directory`` keeps of base files,
+    if it does not yet.
+    """
+    with contextlib.suppress(OSError):  # without it less can be told of what ended
+        os.link(os.path.join(directory, BASES), os.path.join(archive, BASES))
+
+
+def retain(store: Store, staged: Iterable[Staged]) -> None:
+    """Drop all kept bases but those of some staged files; this follows the end of a journal.
 
     Raises:
         OSError: it cannot be written anew.
@@ -324,12 +331,9 @@ def retain(store: Store, staged: Iterable[Staged], *, archive: bytes | None = No
     path = path_in(store)
     if not is_there(path):
         return
-    if archive is not None:
-        with contextlib.suppress(OSError):  # without it less can be told of what ended
-            os.link(path, os.path.join(archive, BASES))
     left = frozenset(map(known_by, staged))
     new = KeptBases(store)
-    new._path = path + b".new"
+    new._path = os.path.join(store.directory, NEW_BASES)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(new._path)
     try:

@@ -44,6 +44,8 @@ BASES = b"bases"
 """The file of what base had (:mod:`yolofs.state.kept_bases`): in the store, or in the directory of
 the commit that ended its journal.
 """
+NEW_BASES = BASES + b".new"
+"""The same while it is written anew."""
 _is_ino = re.compile(rb"[1-9][0-9]{0,17}").fullmatch
 _SHARD_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_OPEN_SHARDS = 16
