@@ -19,7 +19,7 @@ from tests.property.commands_drawn import LINES, Act, Committing, Undoing
 from tests.property.test_commit_property import fill_base
 from tests.support.commit_model import Node, contents, scan
 from tests.support.core_driver import CoreDriver
-from tests.support.host_edits import Host
+from tests.support.host_edits import Edit, Host
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.cli.commit.report import preview_commit
 from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_settled
@@ -122,6 +122,17 @@ class World:
                 folder = os.path.join(self.commits, number, name)
                 found |= contents(folder) if os.path.lexists(folder) else set()
         return found
+
+    def there(self) -> set[bytes]:
+        """Return what base and all commits have, wherever in their directories."""
+        return contents(self.root) | (contents(self.commits) if os.path.lexists(self.commits) else set())
+
+    def work_beside(self, some: list[Edit]) -> None:
+        """Have the host work where a command was interrupted."""
+        self.host.act(some)
+
+    def check_directories(self) -> None:
+        """Check that no directory has stayed opened up, where some were closed."""
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from tests.property.commands_drawn import Committing, Interruption, Undoing, interrupted_round, rounds_before
 from tests.property.commands_world import Round, World, apply_again, check, do, do_commit, do_undo
 from tests.property.test_commit_property import hard_links, has_second_device
-from tests.support.commit_model import contents
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import is_in_switch
 from tests.support.model_steps import so_many
@@ -48,7 +47,7 @@ def do_interrupted(world: World, command: Committing | Undoing, over: Interrupti
             assert world.base() == one.before
         return
     event(f"interrupted: {type(command).__name__}")
-    world.host.act(over.edits)
+    world.work_beside(over.edits)
     if over.commits_first:
         half = world.base()
         with world.session() as session, pytest.raises((CommitError, TrustError)):
@@ -60,7 +59,8 @@ def do_interrupted(world: World, command: Committing | Undoing, over: Interrupti
     ways = [roll_back_interrupted, finish_interrupted][:: 1 if over.goes_back else -1]
     end = next((way for way in ways if may_end(world, way)), None)
     event(f"ended by: {end.__name__ if end is not None else 'nothing'}")
-    there = contents(world.root) | (contents(world.commits) if os.path.lexists(world.commits) else set())
+    there = world.there()
+    world.check_directories()
     assert one.had - world.host.thrown_away <= there
     assert world.host.written <= there
     if over.edits:
@@ -111,7 +111,7 @@ def give_up(world: World, one: Round, staged: set[bytes]) -> None:
     with world.session() as session:
         discard_interrupted(session)
     event("given up")
-    there = contents(world.root) | contents(world.commits)
+    there = world.there()
     assert one.had - world.host.thrown_away <= there
     assert world.host.written <= there
     assert staged <= there | world.staged()

@@ -38,6 +38,22 @@ def acting_as(uid: int, gid: int) -> Iterator[None]:
 
 
 @contextmanager
+def acting_as_root() -> Iterator[None]:
+    """Within :func:`acting_as`, be root again, if the process is root's."""
+    if os.getuid() != 0:
+        yield
+        return
+    uid, gid = os.geteuid(), os.getegid()
+    os.seteuid(0)
+    os.setegid(0)
+    try:
+        yield
+    finally:
+        os.setegid(gid)
+        os.seteuid(uid)
+
+
+@contextmanager
 def room_of(who: str) -> Iterator[bytes]:
     """Give a directory that belongs to ``who`` (pytest's own is closed to others) and act as
     them.
