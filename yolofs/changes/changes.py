@@ -92,6 +92,15 @@ class Side(msgspec.Struct, frozen=True):
             return os.open(self.data, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         return open_noatime(self.data, os.O_RDONLY | os.O_NONBLOCK)  # should the host have put a fifo there
 
+    def metadata(self, *, st: os.stat_result | None = None) -> copying.Metadata:
+        """Return the metadata; ``st`` is used instead of looking it up.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        read = copying.read_base_metadata if self.meta_ino is None else copying.read_metadata
+        return read(self.meta, st=st)
+
     def target(self) -> bytes:
         """Return a symlink's target.
 

@@ -24,7 +24,6 @@ import msgspec
 from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.changes.contents import digest_of
 from yolofs.paths import RelPath
-from yolofs.store import copying
 from yolofs.store.interfaces import StoreFiles
 from yolofs.text import git_binary, line_diff
 
@@ -348,7 +347,7 @@ def _xattrs(side: Side | None) -> bytes:
     """Return what stands for a file's extended attributes."""
     assert side is not None
     try:
-        metadata = copying.read_metadata(side.meta, st=os.lstat(side.meta))
+        metadata = side.metadata()
     except OSError:
         return b"?"
     return repr(sorted(metadata.xattrs)).encode() if metadata.xattrs else b""

@@ -30,7 +30,6 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.base_stand_in import BaseStandIn
-from yolofs.store.copying import read_metadata
 from yolofs.store.interfaces import StoreFiles
 from yolofs.system.disks import FilesOnDisks
 
@@ -339,7 +338,7 @@ class TakenOver:
         if known is None or known.kept is None:
             return change
         try:
-            xattrs = read_metadata(change.new.meta).xattrs
+            xattrs = change.new.metadata().xattrs
         except OSError:
             return change
         if digest_of_xattrs(xattrs) != known.kept.owned.xattrs:

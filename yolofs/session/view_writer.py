@@ -121,7 +121,7 @@ class MetadataWriter:
         """Set all that differs; yield what the user may not set."""
         side = there.side
         yield from self.set_owner(side.uid, side.gid)
-        yield from self.set_xattrs(copying.read_metadata(side.meta, st=there.st))
+        yield from self.set_xattrs(side.metadata(st=there.st))
         if side.type != stat.S_IFLNK:
             yield from self.set_mode(side.mode)
         yield from self.set_times(there.st.st_atime_ns, there.mtime_ns)

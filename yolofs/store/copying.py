@@ -225,14 +225,24 @@ def copy_metadata(
     return write_metadata(dst, read_metadata(src, st=st), times=times)
 
 
+def read_base_metadata(path: bytes, *, st: os.stat_result | None = None) -> Metadata:
+    """Return the metadata of what is at a path in base; ``st`` is used instead of looking it up.
+
+    Raises:
+        OSError: it cannot be read; ELOOP where a symbolic link is on the way, as anybody may have
+            put one there since.
+    """
+    fd = open_by_no_link(path, os.O_PATH)
+    try:
+        return read_metadata(PathDescriptor(fd), st=st)
+    finally:
+        os.close(fd)
+
+
 def read_metadata(src: bytes | int | PathDescriptor, *, st: os.stat_result | None = None) -> Metadata:
     """Return the metadata of a path or descriptor; ``st`` is used instead of looking it up."""
     if isinstance(src, bytes) and len(src) >= PATH_MAX:
-        fd = open_by_no_link(src, os.O_PATH)
-        try:
-            return read_metadata(PathDescriptor(fd), st=st)
-        finally:
-            os.close(fd)
+        return read_base_metadata(src, st=st)
     if st is None:
         st = _stat(src.fd if isinstance(src, PathDescriptor) else src)
     xattrs, unread = [], []

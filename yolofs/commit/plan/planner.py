@@ -278,11 +278,12 @@ class _Planner:
 
     def _attributes(self, rel: RelPath, *, xattrs: bool) -> MetadataBefore:
         st = self._base.lstat(rel)
-        return _attributes(self._base.path(rel), st, xattrs=xattrs)
+        return _attributes(st, copying.read_base_metadata(self._base.path(rel), st=st) if xattrs else None)
 
     def _has_metadata_of(self, was: MetadataBefore, staged: Staged) -> bool:
         """Tell whether nothing needs to be set; access times do not count."""
-        new = _attributes(self._store.path(staged.ino), self._survivors.st(staged), xattrs=True)
+        st = self._survivors.st(staged)
+        new = _attributes(st, copying.read_metadata(self._store.path(staged.ino), st=st))
         return (was.mode, was.uid, was.gid, was.mtime_ns, sorted(was.xattrs)) == (
             (new.mode, new.uid, new.gid, new.mtime_ns, sorted(new.xattrs))
         )
@@ -314,9 +315,7 @@ def _other_home(name: OverriddenName, staged: Staged) -> RelPath | None:
     return staged.home if staged.home != name.natural else None
 
 
-def _attributes(path: bytes, st: os.stat_result, *, xattrs: bool) -> MetadataBefore:
-    found: tuple[tuple[bytes, bytes], ...] = ()
-    if xattrs:
-        metadata = copying.read_metadata(path, st=st)
-        found = tuple((os.fsencode(name), value) for name, value in metadata.xattrs)
+def _attributes(st: os.stat_result, metadata: copying.Metadata | None) -> MetadataBefore:
+    xattrs = metadata.xattrs if metadata is not None else ()
+    found = tuple((os.fsencode(name), value) for name, value in xattrs)
     return MetadataBefore(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, st.st_mtime_ns, found)

@@ -190,7 +190,7 @@ class BaseAfterwards:
         if change.origin is None and stat.S_ISREG(st.st_mode):
             return True
         new = self._store.metadata(change.ino)
-        old = copying.read_metadata(self._base.path(rel))
+        old = copying.read_base_metadata(self._base.path(rel))
         is_directory = stat.S_ISDIR(st.st_mode)
         looks = (st.st_mode, st.st_uid, st.st_gid, 0 if is_directory else st.st_mtime_ns)
         wanted = (new.st.st_mode, new.st.st_uid, new.st.st_gid, 0 if is_directory else new.st.st_mtime_ns)

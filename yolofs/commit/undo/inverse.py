@@ -267,7 +267,7 @@ class _Inverting(LinksAgain, AsRecords):
         if (was.mode, was.uid, was.gid) != (st.st_mode, st.st_uid, st.st_gid):
             return False
         xattrs = tuple(
-            (os.fsencode(name), value) for name, value in copying.read_metadata(self._base.path(path)).xattrs
+            (os.fsencode(name), value) for name, value in copying.read_base_metadata(self._base.path(path)).xattrs
         )
         return is_kept_as(was.mtime_ns, st.st_mtime_ns) and sorted(xattrs) == sorted(was.xattrs)
 
@@ -324,7 +324,7 @@ class _Inverting(LinksAgain, AsRecords):
 
     def _as_it_is(self, path: RelPath, st: os.stat_result) -> MetadataBefore:
         """Return what something in base is, except for its time, which is to be 0."""
-        xattrs = copying.read_metadata(self._base.path(path)).xattrs
+        xattrs = copying.read_base_metadata(self._base.path(path)).xattrs
         found = tuple((os.fsencode(name), value) for name, value in xattrs)
         return MetadataBefore(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, 0, found)
 

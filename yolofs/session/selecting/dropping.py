@@ -33,7 +33,7 @@ from yolofs.session.selecting.wanted_hunks import WantedHunks, has_place, old_pa
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import MetadataWriter, ViewWriter
 from yolofs.state.tree import Tree
-from yolofs.store import copying, file_data
+from yolofs.store import file_data
 from yolofs.system.clock import coarse_clock_ns
 
 _CONTENT = frozenset({HunkKind.TEXT, HunkKind.BINARY})
@@ -345,7 +345,7 @@ class _TakingBack(ViewWriter):
         if old is not None and HunkKind.OWNER in kinds:
             missed += metadata.set_owner(old.uid, old.gid)
         if old is not None and HunkKind.XATTRS in kinds:
-            missed += metadata.set_xattrs(copying.read_metadata(old.meta, st=os.lstat(old.meta)))
+            missed += metadata.set_xattrs(old.metadata())
         mode = old.mode if old is not None and HunkKind.MODE in kinds else stat.S_IMODE(here.mode)
         if stat.S_IMODE(self.overlay.getattr(inode).mode) != mode and not stat.S_ISLNK(here.mode):
             missed += metadata.set_mode(mode)
