@@ -23,7 +23,7 @@ from yolofs.commit.apply.interrupted_progress import how_far
 from yolofs.commit.apply.places import SEAL, hidden_prefix
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.plan.plan import Fetch, Park, Place
-from yolofs.commit.plan.recheck import find_in_way, find_obstacle, find_problem
+from yolofs.commit.plan.recheck import find_in_way, find_obstacle, find_other_mount, find_problem
 from yolofs.errors import CommitError, TrustError, YolofsError, reason
 from yolofs.paths import RelPath, display, split
 from yolofs.registry import seal
@@ -242,6 +242,9 @@ def examine(
             raise _MendableError(*problems)
         plan = _checked(text, base)
         made = _what_was_made(commit)
+        problem = find_other_mount(plan, made.mounts)
+        if problem:
+            raise _MendableError(problem)
     except _MisfitError as misfit:
         is_mendable = isinstance(misfit, _MendableError)
         return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)

@@ -34,6 +34,7 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
+from yolofs.commit.plan.recheck import mounts_of
 from yolofs.paths import ROOT, RelPath, is_below_any, split
 from yolofs.system import syscalls
 from yolofs.system.deep_paths import DeepPaths
@@ -137,6 +138,10 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
     """The paths of steps at which nobody could look, as directories above forbid it: what was there
     is not among the looks.
     """
+    mounts: list[tuple[RelPath, bytes]] | None = None
+    """What was mounted where (:func:`yolofs.commit.plan.recheck.mounts_of`); earlier versions did
+    not note it.
+    """
 
     def looks_by_number(self) -> dict[int, set[Looks]]:
         """Return all that had an inode number, by that."""
@@ -223,7 +228,8 @@ class _ReadyCheck:
         self._note_disk(os.lstat(self._commits))
         births = {number: birth for number, birth in self._births.items() if birth}
         kept = list(self._kept.values())
-        return Ready({}, directories, sorted(self._looks), births, self._disks, kept, self._unseen)
+        looks, mounts = sorted(self._looks), mounts_of(self._plan)
+        return Ready({}, directories, looks, births, self._disks, kept, self._unseen, mounts)
 
     def _named(self, error: OSError, step: Step) -> bytes:
         """Return the path in base that an error is about."""

@@ -26,6 +26,7 @@ from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import Plan, describe_step
+from yolofs.commit.plan.recheck import find_other_mount
 from yolofs.errors import CommitError, RolledBackError
 from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, absolute, display
@@ -163,10 +164,18 @@ def roll_back(
         )
     with interrupted_between() as check, BackSteps(plan, store, parking, durable=durable) as steps:
         check_root(steps.root_fd)
+        ready = read_ready(parking)
+        problem = find_other_mount(plan, ready.mounts) if ready is not None else ""
+        if problem:
+            raise CommitError(
+                problem,
+                done=total,
+                directory=parking,
+                hint="nothing is lost; fix that, then: yolofs commit --roll-back",
+            )
         is_again = is_there(os.path.join(parking, BACK))
         if not is_again:
             write_new(parking, BACK, b"", durable=durable)
-        ready = read_ready(parking)
         steps.left_out.update(unset_metadata.read(parking, UNSET_BACK))
         if ready is not None:
             steps.recall_made(ready)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from yolofs.commit.plan.plan import (
     Create,
@@ -29,6 +29,8 @@ from yolofs.paths import ROOT, RelPath, display, split
 from yolofs.store.base import Base
 from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
+from yolofs.system.disks import disk_key
+from yolofs.system.mount_table import mounted_paths
 from yolofs.system.plain_files import is_there
 
 
@@ -92,6 +94,50 @@ def find_in_way(plan: Plan, base: Base, *, done: int, made: Container[int]) -> s
         st = base.look(step.path)
         if st is not None and st.st_ino not in made and st.st_ino not in own:
             return f"{display(base.path(step.path))} has been made there meanwhile and is in the way"
+    return ""
+
+
+def mounts_of(plan: Plan) -> list[tuple[RelPath, bytes]]:
+    """Return where below base those filesystems are mounted that a plan is about, each with its
+    :func:`~yolofs.system.disks.disk_key`.
+    """
+    with open("/proc/self/mountinfo", "rb") as lines:
+        mounted = {path for path, _ in mounted_paths(lines)}
+    top = plan.root.rstrip(b"/") + b"/"
+    points = {RelPath(path[len(top) :]) for path in mounted if path.startswith(top) and path != top}
+    found: set[RelPath] = set()
+    seen: set[RelPath] = set()
+    for step in plan.steps if points else ():
+        for path in paths_of_step(step):
+            while path and path not in seen:
+                seen.add(path)
+                if path in points:
+                    found.add(path)
+                    break
+                path = split(path)[0]
+    return [(path, disk_key(os.stat(os.path.join(top + path, b".")).st_dev)) for path in sorted(found)]
+
+
+def find_other_mount(plan: Plan, before: Sequence[tuple[RelPath, bytes]] | None) -> str:
+    """Return in words what is mounted otherwise in base than when a plan was ready; empty if
+    nothing is.
+
+    ``before`` is what :func:`mounts_of` returned then; earlier versions did not note it.  Danger:
+    whoever works on below a mount point without its disk, or on what covers a directory, puts
+    things there, and takes the work on the disk for done.
+    """
+    if before is None:
+        return ""
+    known, now = dict(before), dict(mounts_of(plan))
+    for path in sorted({*known, *now}):
+        place = display(os.path.join(plan.root, path))
+        if path not in now:
+            return f"the filesystem that was mounted at {place} is not there"
+        if path not in known:
+            return f"another filesystem has been mounted at {place} meanwhile"
+        keys = known[path], now[path]
+        if keys[0] != keys[1] and all(key.startswith(b"uuid ") for key in keys):
+            return f"another filesystem is mounted at {place} than then"
     return ""
 
 
