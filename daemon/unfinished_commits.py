@@ -72,7 +72,7 @@ class HalfWay:
         number = max(commit_numbers(session.directory))
         directory = session.commit_directory(number)
         plan = (
-            found.way_back or found.plan
+            found.way_back or found.plan or found.shown_by
             if found is not None
             else Plan.decode(read_plainly(os.path.join(directory, PLAN)) or b"")
         )

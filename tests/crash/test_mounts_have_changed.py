@@ -4,21 +4,24 @@ another one covers a directory: nothing goes on or back until that is put right.
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import exactly
-from tests.crash.test_commit_preparation import tree_of
+from tests.crash.at_a_call import program_in_which
 from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
+from tests.support.looks import exactly, tree_of
 from tests.support.planting import interrupt_commit
-from tests.support.program import Program
+from tests.support.program import Program, run_code
 from tests.support.second_disk import mounted_disk
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
+_UNMOUNTED = program_in_which("subprocess.run(['umount', '-l', place], check=True); os.kill(os.getpid(), 9)")
 WAYS = ("--continue", "--roll-back")
 STEPS = range(1, 13)
 
@@ -98,3 +101,38 @@ def test_nothing_goes_on_or_back_below_another_disk(tmp_path: Path, step: int, w
         assert exactly(project) == before
         program("commit", "--yes")
     assert tree_of(project) == expected
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk that is mounted in the project of a test, until somebody unmounts it."""
+    disk, place = tmp_path / "disk", tmp_path / "project/d"
+    for path in (place, tmp_path / "project/e", disk):
+        path.mkdir(parents=True)
+    subprocess.run(["mount", "--bind", disk, place], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", place], check=False, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("step", [3, 9])
+def test_a_mount_of_the_view_stays_while_the_disk_is_away(disk: Path, step: int) -> None:
+    project = disk.parent / "project"
+    place = project / "d"
+    program = prepare(project)
+    before = exactly(project)
+    with program.mounted(expected_in_log=("can neither be finished nor taken back",)) as view:
+        words = ["yolofs.commit.apply.steps:Steps.do", str(step), str(place), "commit", "--yes"]
+        assert run_code(_UNMOUNTED, words, project).returncode == -signal.SIGKILL
+        assert f"the filesystem that was mounted at {place} is not there" in program("status").err
+        shown = [(view / f"e/{name}").read_text() for name in ("e0", "e1", "e2", "e4")]
+        assert shown == ["0\nmore\n", "1\nmore\n", "2\nmore\n", "3\n"]
+        with pytest.raises(OSError, match="Read-only"):
+            (view / "made").touch()
+        assert not list(place.iterdir())
+        with mounted(disk, place):
+            program("commit", "--roll-back")
+            assert exactly(project) == before
+            (view / "made").touch()
+            program("commit", "--yes")
+            assert (place / "new/file").read_text() == "made"

@@ -69,6 +69,10 @@ class Interrupted(msgspec.Struct, frozen=True):
     """What it is to do; None if that cannot be trusted, or cannot be done as base is now."""
     way_back: Plan | None = None
     """What of it may be undone: the same plan, also where the rest of it cannot be done."""
+    shown_by: Plan | None = None
+    """The plan that a mount shows by it what was before the commit, where nothing may be done or
+    undone as things are mounted now.
+    """
     goes_back: bool = False
     """Whether it was being taken back when it was interrupted."""
     undoes: int | None = None
@@ -242,12 +246,12 @@ def examine(
             raise _MendableError(*problems)
         plan = _checked(text, base)
         made = _what_was_made(commit)
-        problem = find_other_mount(plan, made.mounts)
-        if problem:
-            raise _MendableError(problem)
     except _MisfitError as misfit:
         is_mendable = isinstance(misfit, _MendableError)
         return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)
+    problem = find_other_mount(plan, made.mounts)
+    if problem:
+        return msgspec.structs.replace(found, problems=(problem,), is_mendable=True, shown_by=plan)
     logged = min(len(step_log.read(commit)), len(plan.steps))
     done, is_exact = how_far(plan, base, commit, made)
     is_settled = is_there(os.path.join(commit, SETTLED))
