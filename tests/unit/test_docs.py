@@ -137,6 +137,11 @@ MEASURED = {
         "write 1 byte, sequential, new file",
         "posix_fallocate 64 MiB",
     ],
+    "look at a file for the first time; beside writes with fsync, 99 of 100; build right after a mount": [
+        "stat; base, cold",
+        "stat beside writes with fsync; 99th percentile",
+        "make -j2, right after a mount; C project of 60 sources and 30 headers",
+    ],
 }
 
 
