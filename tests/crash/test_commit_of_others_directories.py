@@ -140,7 +140,7 @@ def test_moves_of_others_directories_that_cannot_be_done_are_refused_before_base
         act(view)
         view.close()
         with Session.open(project, SessionAccess.WRITE) as session:
-            with pytest.raises(NotPreparedError, match=f"{path}: it is another user's directory, and who may not"):
+            with pytest.raises(NotPreparedError, match=f"{path}: it is another user's directory, and only"):
                 commit(session)
             assert listing(project) == before
             regions = frozenset(Region)
