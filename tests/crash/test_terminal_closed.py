@@ -34,7 +34,7 @@ def wait_for_its_end(*arguments, **options):
     left -= 1
     if left == 0:
         print("close it", file=sys.stderr, flush=True)
-        while stop_signals._signals.noted is None:
+        while stop_signals._signals.noted is None:  # the signal interrupts no wait in here
             time.sleep(0.01)
     return really(*arguments, **options)
 setattr(owner, name, wait_for_its_end)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe
-from tests.support.exchanged_names import SECRET, Exchanger, heard, holders_of_secret, state_of
+from tests.support.exchanged_names import SECRET, Exchanger, calls_of, holders_of_secret, state_of
 from tests.support.fault_points import points
 from tests.support.second_disk import mounted_disk
 from tests.support.undo_model import Commits
@@ -77,24 +77,17 @@ def work(scribe: CommitScribe) -> None:
     scribe.chmod(b"p", 0o644)
 
 
-def commit(place: Path, number: int, parking: Path, attack: Exchanger | None, at: int, *, is_short: bool) -> int:
-    """Commit, while a name is exchanged before one call; return how many calls there were."""
+def planned(place: Path, number: int, parking: Path) -> Callable[[], None]:
+    """Plan a commit, and return what carries it out as far as that is possible."""
     scribe = CommitScribe(os.fsencode(place / f"base{number}"), os.fsencode(parking.parent.parent / f"store{number}"))
     work(scribe)
     plan = scribe.plan()
-    count = 0
 
-    def hear() -> None:
-        nonlocal count
-        count += 1
-        if attack is not None and count == at:
-            attack.exchange()
-        elif attack is not None and count > at and is_short:
-            attack.put_back()
+    def commit() -> None:
+        with contextlib.suppress(YolofsError, OSError):
+            execute(plan, scribe.store, parking=os.fsencode(parking), durable=False)
 
-    with heard(hear), contextlib.suppress(YolofsError, OSError):
-        execute(plan, scribe.store, parking=os.fsencode(parking), durable=False)
-    return count
+    return commit
 
 
 @pytest.mark.slow
@@ -104,13 +97,15 @@ def commit(place: Path, number: int, parking: Path, attack: Exchanger | None, at
 def test_no_link_is_followed(place: Path, tmp_path: Path, name: str, *, is_short: bool) -> None:
     (tmp_path / "commits").mkdir()
     worlds(place, 0)
-    calls = commit(place, 0, tmp_path / "commits/0", None, 0, is_short=is_short)
+    calls = calls_of(planned(place, 0, tmp_path / "commits/0"))
     for at in points(range(1, calls + 1), name, is_short, some=25):
         base, outside = worlds(place, at)
         before = state_of(outside)
+        commit = planned(place, at, tmp_path / f"commits/{at}")
         attack = Exchanger(base, outside, name)
         try:
-            commit(place, at, tmp_path / f"commits/{at}", attack, at, is_short=is_short)
+            with attack.before_call(at, is_short=is_short):
+                commit()
         finally:
             attack.close()
         assert state_of(outside) == before, at
@@ -161,26 +156,27 @@ def test_no_link_is_followed_by_what_goes_on_or_back(
     (tmp_path / "commits").mkdir()
 
     def attacked(number: int, at: int) -> int:
-        """Exchange the name before one call; return how many calls there were."""
+        """Exchange the name before one call; with none, 0, return how many calls there are."""
         base, outside = worlds(place, number)
         scribe = CommitScribe(bytes(base), bytes(tmp_path / f"store{number}"))
         work(scribe)
         act = go_on(what, scribe, bytes(tmp_path / f"commits/{number}"))
-        before, count = state_of(outside), 0
-        attack = Exchanger(base, outside, name) if (base / name).parent.is_dir() else None
+        before = state_of(outside)
 
-        def hear() -> None:
-            nonlocal count
-            count += 1
-            if attack is not None and count == at:
-                attack.exchange()
-            elif attack is not None and count > at and is_short:
-                attack.put_back()
+        def go() -> None:
+            with contextlib.suppress(YolofsError, OSError, AssertionError):  # the model's, of an undo: drift
+                act()
 
-        with heard(hear), contextlib.suppress(YolofsError, OSError, AssertionError):  # the model's, of an undo: drift
-            act()
-        if attack is not None:
+        count = 0
+        if not at:
+            count = calls_of(go)
+        elif (base / name).parent.is_dir():
+            attack = Exchanger(base, outside, name)
+            with attack.before_call(at, is_short=is_short):
+                go()
             attack.close()
+        else:
+            go()
         assert state_of(outside) == before, at
         assert not holders_of_secret(base, tmp_path / "commits", tmp_path / f"store{number}"), at
         return count
@@ -208,6 +204,6 @@ def test_what_somebody_moves_to_the_name_of_a_leftover_is_not_deleted(
 
     monkeypatch.setattr(Steps, "discard_leftovers", discard)
     (tmp_path / "commits").mkdir()
-    commit(place, 1, tmp_path / "commits/1", None, 0, is_short=False)
+    planned(place, 1, tmp_path / "commits/1")()
     assert (base / "aside").is_dir()
     assert [path.read_bytes() for path in base.glob(".yolofs-*/file")] == [b"another user's"]

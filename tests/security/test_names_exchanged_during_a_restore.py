@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.core_driver import CoreDriver
-from tests.support.exchanged_names import SECRET, Exchanger, heard, holders_of_secret, state_of
+from tests.support.exchanged_names import SECRET, Exchanger, calls_of, holders_of_secret, state_of
 from tests.support.fault_points import points
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath
@@ -67,27 +67,10 @@ def make(place: Path) -> tuple[Path, Path]:
     return base, outside
 
 
-def bring_back(base: Path, state: str, attack: Exchanger | None, at: int, *, is_short: bool) -> int:
-    """Restore all of it, while a name is exchanged before one call; return how many calls there
-    were.
-    """
-    view = Driver(os.fsencode(base))
-    count = 0
-
-    def hear() -> None:
-        nonlocal count
-        count += 1
-        if attack is not None and count == at:
-            attack.exchange()
-        elif attack is not None and count > at and is_short:
-            attack.put_back()
-
-    try:
-        with heard(hear), contextlib.suppress(YolofsError, OSError):
-            restore(view.session, named_state(view.session, state), [RelPath(name) for name in (b"d", b"e", b"h")], b"")
-    finally:
-        view.close()
-    return count
+def bring_back(view: CoreDriver, state: str) -> None:
+    """Restore all of it, as far as that is possible."""
+    with contextlib.suppress(YolofsError, OSError):
+        restore(view.session, named_state(view.session, state), [RelPath(name) for name in (b"d", b"e", b"h")], b"")
 
 
 def has_something_of_outside(path: Path) -> bool:
@@ -105,14 +88,16 @@ def has_something_of_outside(path: Path) -> bool:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_link_is_followed(tmp_path: Path, name: str, state: str, *, is_short: bool) -> None:
     first = tmp_path / "0"
-    calls = bring_back(make(first)[0], state, None, 0, is_short=is_short)
+    with contextlib.closing(Driver(os.fsencode(make(first)[0]))) as view:
+        calls = calls_of(lambda: bring_back(view, state))
     for at in points(range(1, calls + 1), name, state, is_short, some=12):
         place = tmp_path / str(at)
         base, outside = make(place)
         before = state_of(outside)
         attack = Exchanger(base, outside, name)
         try:
-            bring_back(base, state, attack, at, is_short=is_short)
+            with contextlib.closing(Driver(os.fsencode(base))) as view, attack.before_call(at, is_short=is_short):
+                bring_back(view, state)
         finally:
             attack.put_back()
             attack.close()

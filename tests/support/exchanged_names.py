@@ -49,6 +49,19 @@ def heard(hear: Callable[[], None]) -> Iterator[None]:
         _now.remove(hear)
 
 
+def calls_of(act: Callable[[], object]) -> int:
+    """Return how many calls are heard while something is done."""
+    count = 0
+
+    def hear() -> None:
+        nonlocal count
+        count += 1
+
+    with heard(hear):
+        act()
+    return count
+
+
 class Exchanger:
     """Somebody with directories of base open who puts a link in the place of a name.
 
@@ -82,6 +95,24 @@ class Exchanger:
 
     def close(self) -> None:
         os.close(self._above)
+
+    @contextlib.contextmanager
+    def before_call(self, at: int, *, is_short: bool) -> Iterator[None]:
+        """Exchange before the ``at``-th call in the block, from 1; if ``is_short``, put back before
+        the next.
+        """
+        count = 0
+
+        def hear() -> None:
+            nonlocal count
+            count += 1
+            if count == at:
+                self.exchange()
+            elif count > at and is_short:
+                self.put_back()
+
+        with heard(hear):
+            yield
 
     def _found(self) -> bytes | None:
         names = os.listdir(self._above)

@@ -23,7 +23,7 @@ def flagged(path: Path, flag: int) -> Iterator[None]:
         try:
             (before,) = struct.unpack("l", fcntl.ioctl(fd, _GET_FLAGS, struct.pack("l", 0)))
             fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", before | flag))
-        except OSError as error:
+        except OSError as error:  # tmpfs has none, and neither an ordinary user nor a container may set them
             pytest.skip(f"this filesystem or user has no such flags: {error}")
         try:
             yield

@@ -108,7 +108,7 @@ class LongChanges:
         for function, result in calls:
             try:
                 result.set_result(function())
-            except BaseException as error:  # noqa: BLE001 - the caller's
+            except BaseException as error:  # noqa: BLE001 - it is raised where the call came from
                 result.set_exception(error)
         called, self._called = self._called, None
         if called is not None:

@@ -14,10 +14,7 @@ from tests.unit.commit.committing import open_scribe
 from yolofs.commit import execute
 from yolofs.paths import RelPath
 
-pytestmark = [
-    pytest.mark.usefixtures("way"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
-]
+pytestmark = [pytest.mark.usefixtures("way"), pytest.mark.root_only]  # who mounts a second device
 
 
 class Moving:
