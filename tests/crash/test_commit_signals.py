@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.at_a_call import program_that_waits
 from tests.crash.commit_or_undo import ready_for
 from tests.support.core_driver import CoreDriver
 from tests.support.every_kind_of_step import prepare
@@ -142,25 +143,6 @@ def test_a_signal_at_the_end_of_continue_or_roll_back_is_told_what_is_done(tmp_p
     assert tree_of(project) == expected
 
 
-_AT_A_TERMINAL = """
-import fcntl, importlib, sys, termios, time
-from yolofs.cli import main
-from yolofs.system import stop_signals
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-module, _, name = sys.argv[1].rpartition(":")
-owner, name = getattr(importlib.import_module(module), name.split(".")[0]), name.split(".")[1]
-really, left = getattr(owner, name), int(sys.argv[2])
-def wait_for_ctrl_c(*arguments, **options):
-    global left
-    left -= 1
-    if left == 0:
-        print("press Ctrl-C", file=sys.stderr, flush=True)
-        while stop_signals._signals.noted is None:  # or until it is raised in here
-            time.sleep(0.01)
-    return really(*arguments, **options)
-setattr(owner, name, wait_for_ctrl_c)
-sys.exit(main.main(sys.argv[3:]))
-"""
 PHASES = {"make": ("preparing:Preparing._make", 3), "ready": ("steps:Steps.look", 1), "switch": ("steps:Steps.do", 9)}
 
 
@@ -173,7 +155,7 @@ def test_ctrl_c_at_a_terminal_leaves_base_as_it_was(tmp_path: Path, words: tuple
     program, expected = ready_for(words[0], project)
     before = exactly(project)
     where, at = PHASES[phase]
-    command = [sys.executable, "-c", _AT_A_TERMINAL, f"yolofs.commit.apply.{where}", str(at)]
+    command = [sys.executable, "-c", program_that_waits("press Ctrl-C"), f"yolofs.commit.apply.{where}", str(at)]
     with Terminal(project, words, command=command) as terminal:
         terminal.wait_for("press Ctrl-C")
         terminal.type("\x03")

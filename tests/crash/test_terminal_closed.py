@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.at_a_call import program_that_waits
 from tests.crash.commit_or_undo import ready_for
 from tests.support.every_kind_of_step import prepare
 from tests.support.fault_points import points
@@ -20,34 +21,13 @@ from tests.support.program import Program
 from tests.support.terminal import Terminal
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
-_WAITS_FOR_ITS_END = """
-import fcntl, importlib, sys, termios, time
-from yolofs.cli import main, progress
-from yolofs.system import stop_signals
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-progress._DELAY_S = 0
-module, _, name = sys.argv[1].rpartition(":")
-owner, name = getattr(importlib.import_module(module), name.split(".")[0]), name.split(".")[1]
-really, left = getattr(owner, name), int(sys.argv[2])
-def wait_for_its_end(*arguments, **options):
-    global left
-    left -= 1
-    if left == 0:
-        print("close it", file=sys.stderr, flush=True)
-        while stop_signals._signals.noted is None:  # the signal interrupts no wait in here
-            time.sleep(0.01)
-    return really(*arguments, **options)
-setattr(owner, name, wait_for_its_end)
-del sys.argv[1:3]
-main.program()
-"""
 DOING = "yolofs.commit.apply.steps:Steps.do"
 UNDOING = "yolofs.commit.apply.rollback:BackSteps.undo"
 
 
 def close_at(project: Path, where: str, at: int, *words: str) -> int:
     """Close a command's terminal at the ``at``-th call of a function; return its exit code."""
-    command = [sys.executable, "-c", _WAITS_FOR_ITS_END, where, str(at)]
+    command = [sys.executable, "-c", program_that_waits("close it"), where, str(at)]
     with Terminal(project, words, command=command) as terminal:
         terminal.wait_for("close it")
         terminal.close()
