@@ -289,15 +289,23 @@ class TakenOver:
         if was is None:
             size = len(kept.content) if kept is not None else 0
             return self._stat(owner, size, now.st_mtime_ns if now is not None else 0)
-        file = self._now.file_of(was.ino) if staged.links else None
-        links, number = (staged.links, file[1]) if file is not None else (1, 0)
-        return self._stat(owner, was.size, was.mtime_ns, links=links, number=number)
+        file = None
+        if staged.links:
+            is_there = now is not None and self._now.number(now) == was.ino
+            file = (now.st_dev, now.st_ino) if now is not None and is_there else self._now.file_of(was.ino)
+        return self._stat(owner, was.size, was.mtime_ns, links=staged.links if file is not None else 1, file=file)
 
     def _stat(
-        self, owner: tuple[int, int, int], size: int = 0, mtime_ns: int = 0, *, links: int = 1, number: int = 0
+        self,
+        owner: tuple[int, int, int],
+        size: int = 0,
+        mtime_ns: int = 0,
+        *,
+        links: int = 1,
+        file: tuple[int, int] | None = None,
     ) -> os.stat_result:
         mode, uid, gid = owner
-        device, _ = self._now.file_of(1) or (0, 0)
+        device, number = file or ((self._now.file_of(1) or (0, 0))[0], 0)
         fields = (mode, number, device, links, uid, gid, size, 0, mtime_ns // 10**9, 0)
         return os.stat_result(fields, {"st_atime_ns": 0, "st_mtime_ns": mtime_ns, "st_ctime_ns": 0})
 
