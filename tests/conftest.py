@@ -16,6 +16,7 @@ import tempfile
 import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import core, settings
@@ -24,7 +25,17 @@ from hypothesis import core, settings
 # the checkout.
 sys.path.append(str(Path(__file__).parent.parent))
 
-from tests.support import elsewhere, fault_points, forked, huge_pages, kept_survey, removal, spread, unsynced
+from tests.support import (
+    elsewhere,
+    fault_points,
+    forked,
+    huge_pages,
+    kept_survey,
+    memory_disk,
+    removal,
+    spread,
+    unsynced,
+)
 from tests.support.leftovers import Leftovers, Traces, all_processes
 from tests.support.seed import VARIABLE, seed
 from tests.support.session_cleaning import sessions_removed
@@ -51,10 +62,27 @@ settings.register_profile("ci", database=None, deadline=None, print_blob=True, m
 settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+ON_DISK = [Path(__file__).parent / folder for folder in ("mount", "unit/commit/apply", "unit/store")]
+"""Folders whose tests a disk has to answer: a view promises what ext4 does, and a commit knows
+files by what a disk says of them.
+"""
+
 NUMBERS = itertools.count()
 """Of directories of tests."""
 MADE = pytest.StashKey[Path]()
 """Where the tests of this process have made theirs."""
+
+
+class Place(NamedTuple):
+    """Where tests have their directories."""
+
+    temporary: str
+    """All that goes through :mod:`tempfile`."""
+    tests: Path
+    """What ``tmp_path`` and its factory give."""
+    state: str
+    """The state directory of yolofs."""
+
 
 CAP_SYS_ADMIN = 21
 """The bit of the capability that mount(2) wants."""
@@ -88,6 +116,9 @@ def pytest_configure(config: pytest.Config) -> None:
         # as Hypothesis's own plugin sets it for --hypothesis-seed; it is typed as what it is at
         # first, None
         core.global_force_seed = SEED  # type: ignore[assignment]
+    if "PYTEST_XDIST_WORKER" not in os.environ and memory_disk.VARIABLE not in os.environ:
+        memory_disk.mount_for_the_run()
+        config.add_cleanup(memory_disk.unmount_after_the_run)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -180,14 +211,47 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="session")
-def state_home() -> Iterator[str]:
-    """Give the run a directory for state."""
+def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Give the run directories on the disk."""
     state_dir = tempfile.mkdtemp(prefix="yolofs-state.")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", state_dir)
-        patch.delenv("YOLOFS_STATE", raising=False)
-        yield state_dir
+    yield Place(tempfile.gettempdir(), tmp_path_factory.getbasetemp(), state_dir)
     shutil.rmtree(state_dir, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def in_memory(on_disk: Place) -> Iterator[Place]:
+    """Give the run directories in memory; the same as on the disk where it has none there."""
+    memory = os.environ.get(memory_disk.VARIABLE)
+    if not memory:
+        yield on_disk
+        return
+    made = [tempfile.mkdtemp(prefix=prefix, dir=memory) for prefix in ("pytest.", "yolofs-state.")]
+    yield Place(memory, Path(made[0]), made[1])
+    for one in made:
+        shutil.rmtree(one, ignore_errors=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, on_disk: Place, in_memory: Place
+) -> Iterator[Place]:
+    """Give the tests of a file all their directories on the disk, if it is marked so or lies in
+    :data:`ON_DISK`, else in memory.
+    """
+    file = request.node
+    place = on_disk if file.get_closest_marker("disk") or {*ON_DISK} & {*file.path.parents} else in_memory
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", place.state)
+        patch.delenv("YOLOFS_STATE", raising=False)
+        patch.setattr(tempfile, "tempdir", place.temporary)
+        patch.setattr(tmp_path_factory, "_basetemp", place.tests)
+        yield place
+
+
+@pytest.fixture(scope="module")
+def state_home(place: Place) -> str:
+    """Give where the state of the file's tests is."""
+    return place.state
 
 
 @pytest.fixture(autouse=True)
@@ -207,19 +271,17 @@ def leaves_no_sessions(state_home: str) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def traces(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, state_home: str
-) -> Iterator[Traces]:
+def traces(request: pytest.FixtureRequest, on_disk: Place, in_memory: Place) -> Iterator[Traces]:
     """Give the run a directory for runtime, and a mark; fail if anything is left at its end.
 
     The directory is short, as the path of a Unix socket may have 107 bytes only.
     """
     runtime_dir = tempfile.mkdtemp(prefix="yolofs-test.")
-    temporary = tmp_path_factory.getbasetemp()
+    temporary = on_disk.tests
     common = temporary.parent if "PYTEST_XDIST_WORKER" in os.environ else temporary
     kept_survey.share(runtime_dir, str(common / "survey"))
     mark = uuid.uuid4().hex
-    directories = (runtime_dir, str(temporary))
+    directories = (runtime_dir, str(temporary), str(in_memory.tests))
     traces = Traces(mark=mark, directories=directories, others=all_processes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime_dir)

@@ -16,6 +16,8 @@ from tests.support.looks import looks
 from tests.support.program import Program, run_code, run_killed
 from tests.support.required import do_without
 
+pytestmark = pytest.mark.disk
+
 CONFLICT = 9
 NOT_PREPARED = 17
 ROLLED_BACK = 18

@@ -16,7 +16,7 @@ from tests.support.program import Program, kill, wait_until
 from tests.support.stepped import stepped
 from yolofs.system.mounts import unmount
 
-pytestmark = pytest.mark.mount
+pytestmark = [pytest.mark.mount, pytest.mark.disk]
 
 
 @pytest.fixture

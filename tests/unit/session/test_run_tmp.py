@@ -11,6 +11,8 @@ import pytest
 from yolofs.session import run_tmp
 from yolofs.system.busy_trees import Measured
 
+pytestmark = pytest.mark.disk
+
 
 @pytest.fixture
 def session(tmp_path: Path) -> bytes:

@@ -16,6 +16,8 @@ from tests.support.overlay import container
 from yolofs.system import busy_trees
 from yolofs.system.busy_trees import Measured, empty, measure, remove_tree
 
+pytestmark = pytest.mark.disk
+
 FLAGS = os.O_RDONLY | os.O_DIRECTORY
 
 

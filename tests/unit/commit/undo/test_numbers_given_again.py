@@ -13,6 +13,8 @@ from tests.support.undo_model import Commits
 from tests.unit.commit.undo.undoing import commit, commits, inverse_of
 from yolofs.system import syscalls
 
+pytestmark = pytest.mark.disk
+
 __all__ = ["commits", "scribe"]
 
 
