@@ -73,7 +73,7 @@ MADE = pytest.StashKey[Path]()
 """Where the tests of this process have made theirs."""
 
 
-class Place(NamedTuple):
+class Directories(NamedTuple):
     """Where tests have their directories."""
 
     temporary: str
@@ -211,47 +211,51 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="session")
-def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def disk_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Directories]:
     """Give the run directories on the disk."""
     state_dir = tempfile.mkdtemp(prefix="yolofs-state.")
-    yield Place(tempfile.gettempdir(), tmp_path_factory.getbasetemp(), state_dir)
+    yield Directories(tempfile.gettempdir(), tmp_path_factory.getbasetemp(), state_dir)
     shutil.rmtree(state_dir, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def in_memory(on_disk: Place) -> Iterator[Place]:
+def memory_directories(disk_directories: Directories) -> Iterator[Directories]:
     """Give the run directories in memory; the same as on the disk where it has none there."""
     memory = os.environ.get(memory_disk.VARIABLE)
     if not memory:
-        yield on_disk
+        yield disk_directories
         return
     made = [tempfile.mkdtemp(prefix=prefix, dir=memory) for prefix in ("pytest.", "yolofs-state.")]
-    yield Place(memory, Path(made[0]), made[1])
+    yield Directories(memory, Path(made[0]), made[1])
     for one in made:
         shutil.rmtree(one, ignore_errors=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def place(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, on_disk: Place, in_memory: Place
-) -> Iterator[Place]:
+def file_directories(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    disk_directories: Directories,
+    memory_directories: Directories,
+) -> Iterator[Directories]:
     """Give the tests of a file all their directories on the disk, if it is marked so or lies in
     :data:`ON_DISK`, else in memory.
     """
     file = request.node
-    place = on_disk if file.get_closest_marker("disk") or {*ON_DISK} & {*file.path.parents} else in_memory
+    is_on_disk = file.get_closest_marker("disk") is not None or any(folder in file.path.parents for folder in ON_DISK)
+    chosen = disk_directories if is_on_disk else memory_directories
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", place.state)
+        patch.setenv("XDG_STATE_HOME", chosen.state)
         patch.delenv("YOLOFS_STATE", raising=False)
-        patch.setattr(tempfile, "tempdir", place.temporary)
-        patch.setattr(tmp_path_factory, "_basetemp", place.tests)
-        yield place
+        patch.setattr(tempfile, "tempdir", chosen.temporary)
+        patch.setattr(tmp_path_factory, "_basetemp", chosen.tests)
+        yield chosen
 
 
 @pytest.fixture(scope="module")
-def state_home(place: Place) -> str:
+def state_home(file_directories: Directories) -> str:
     """Give where the state of the file's tests is."""
-    return place.state
+    return file_directories.state
 
 
 @pytest.fixture(autouse=True)
@@ -271,17 +275,19 @@ def leaves_no_sessions(state_home: str) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def traces(request: pytest.FixtureRequest, on_disk: Place, in_memory: Place) -> Iterator[Traces]:
+def traces(
+    request: pytest.FixtureRequest, disk_directories: Directories, memory_directories: Directories
+) -> Iterator[Traces]:
     """Give the run a directory for runtime, and a mark; fail if anything is left at its end.
 
     The directory is short, as the path of a Unix socket may have 107 bytes only.
     """
     runtime_dir = tempfile.mkdtemp(prefix="yolofs-test.")
-    temporary = on_disk.tests
+    temporary = disk_directories.tests
     common = temporary.parent if "PYTEST_XDIST_WORKER" in os.environ else temporary
     kept_survey.share(runtime_dir, str(common / "survey"))
     mark = uuid.uuid4().hex
-    directories = (runtime_dir, str(temporary), str(in_memory.tests))
+    directories = (runtime_dir, str(temporary), str(memory_directories.tests))
     traces = Traces(mark=mark, directories=directories, others=all_processes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime_dir)
