@@ -107,6 +107,39 @@ from tests.support.model_steps import by_night
         [],
     )
 )
+@example(  # two undos have applied a commit again in parts, and only one of them is undone before the commit is
+    Program(
+        [(b"h1", 3), (b"p/h2", 0)],
+        [
+            [
+                ("create", b"q/h2", b"two\n", 420),
+                ("to_folder", b"p/h1"),
+                ("rename", b"q", b"p/n"),
+                ("to_folder", b"h0"),
+                ("create", b"h0", b"one\n", 420),
+            ]
+        ],
+        [
+            Command(2, (b"q/h2", b"h0")),
+            Command(7, (b"q/s/h0", b"p")),
+            Command(7, ()),
+            Command(1, (b"q/s/h0", b"p")),
+            Command(None, ()),
+        ],
+        [4, 4, 0],
+    )
+)
+@example(  # an undo of the commit itself has taken away what an undo of an undo had applied again, but not all else
+    Program(
+        [(b"h1", None)],
+        [
+            [("create", b"q/h2", b"two\n", 420), ("create", b"h0", b"one\n", 420), ("create", b"h2", b"one\n", 420)],
+            [("append", b"h2", b"two\n")],
+        ],
+        [Command(0, (b"h0",)), Command(2), Command(0)],
+        [2, 2, 2, 2],
+    )
+)
 def test_base_is_what_it_was_in_whatever_order_parts_are_undone(program: Program) -> None:
     check(program)
 

@@ -6,7 +6,7 @@ Each is read from its own directory, by what its seal proves.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -65,22 +65,28 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
             continue
         of = found[one.undoes.commit]
         found[of.number] = msgspec.structs.replace(of, undone_by=(number, *of.undone_by))
-        for other in reversed(found[of.number].undone_by):
-            undoes = found[other].undoes
-            if undoes is not None and undoes.is_whole and set(undoes.besides) <= set(found[of.number].undone_by):
-                found[of.number] = msgspec.structs.replace(found[of.number], is_undone=True)
+        if _whole_undos(found, found[of.number]):
+            found[of.number] = msgspec.structs.replace(found[of.number], is_undone=True)
     _note_undone_with_what_they_applied(found)
     return list(found.values())
 
 
+def _whole_undos(found: Mapping[int, EndedCommit], one: EndedCommit) -> list[int]:
+    """Return the undos of a commit, of those in force, after which nothing of it was left."""
+    undos = [(number, found[number].undoes) for number in one.undone_by]
+    return [number for number, of in undos if of is not None and of.is_whole and set(of.besides) <= set(one.undone_by)]
+
+
 def _note_undone_with_what_they_applied(found: dict[int, EndedCommit]) -> None:
-    """Note of each commit that has applied another one again, by undoing its undo, that it is
-    undone if the other one is: nothing else was in it.
+    """Note of each commit that has applied another one again, in whole or in part, by undoing its
+    undo, that it is undone if the other one was since: nothing else was in it.
     """
     for number, one in found.items():
         undo = found.get(one.undoes.commit) if one.undoes is not None else None
         applied = found.get(undo.undoes.commit) if undo is not None and undo.undoes is not None else None
-        if undo is not None and undo.is_undone and applied is not None and applied.is_undone and not one.is_undone:
+        if one.is_undone or applied is None or not applied.is_undone:
+            continue
+        if any(whole > number for whole in _whole_undos(found, applied)):
             found[number] = msgspec.structs.replace(one, is_undone=True, undone_by=applied.undone_by)
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from yolofs.commit.apply import copy_log
 from yolofs.commit.apply.commit_directory import DamagedNoteError
 from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, opened_slots, read_plan
 from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.errors import YolofsError
-from yolofs.session.ended_commits import ended_commits
+from yolofs.session.ended_commits import EndedCommit, ended_commits
 from yolofs.session.session import Session
 from yolofs.system.disks import OnDisk
 
@@ -26,18 +26,23 @@ def later_commits(session: Session, number: int) -> list[LaterCommit]:
     """Return the commits after one that are in force; a commit and the undo of all of it are as if
     neither were.
 
+    Those that take back what this one has applied, or apply what it has taken back, take it back,
+    too, whatever undo of whatever undo they are.
+
     One whose plan or notes are damaged is left out: what it has changed counts as drift then.
     """
     ended = {one.number: one for one in ended_commits(session, since=number) if not one.is_given_up}
+    is_undo = number in ended and ended[number].undoes is not None  # about what an earlier one has applied
+    origins = _origins(ended_commits(session) if is_undo else ended.values())
     gone = {one.number for one in ended.values() if one.is_undone}
     gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
     above = [one for one in ended.values() if one.number > number and one.number not in gone]
-    undos = ended[number].undone_by if number in ended else ()
     later: list[LaterCommit] = []
     for one in above:
-        of, is_undo = one.undoes.commit if one.undoes is not None else None, one.number in undos
+        of = one.undoes.commit if one.undoes is not None else None
+        takes_back = number in ended and _takes_back(one, ended[number], origins)
         with _passing_over_damage():
-            later.append(LaterCommit.read(one.number, one.directory, takes_back=is_undo, undoes=of))
+            later.append(LaterCommit.read(one.number, one.directory, takes_back=takes_back, undoes=of, before=number))
     for one in ended.values():
         undone = ended.get(one.undoes.commit) if one.undoes is not None else None
         if undone is not None and undone.undoes is not None and undone.undoes.commit == number and not one.is_undone:
@@ -46,6 +51,24 @@ def later_commits(session: Session, number: int) -> list[LaterCommit]:
                 opened = opened_slots(read_plan(undone.directory), number)
             later.append(LaterCommit(one.number, (), applies_again=True, opened=opened))
     return later
+
+
+def _origins(ended: Iterable[EndedCommit]) -> dict[int, int]:
+    """Return which commit each of some commits, oldest first, is about in the end: itself, or what
+    the one is about that it undoes.
+    """
+    origins: dict[int, int] = {}
+    for one in ended:
+        of = one.undoes.commit if one.undoes is not None else one.number
+        origins[one.number] = origins.get(of, of)
+    return origins
+
+
+def _takes_back(one: EndedCommit, other: EndedCommit, origins: Mapping[int, int]) -> bool:
+    """Tell whether a commit undoes another one that came before, or what that has applied or taken
+    back.
+    """
+    return origins[one.number] == origins[other.number] and one.takes_back != other.takes_back
 
 
 def earlier_times(session: Session, number: int) -> EarlierTimes:

@@ -172,7 +172,8 @@ def _newest_first(session: Session) -> Iterator[EndedCommit]:
 
 def _may_go(session: Session, commit: EndedCommit) -> bool:
     """Tell whether anything of a commit is left that can be taken back."""
-    if not commit.undone_by:
+    is_last = commit.number + 1 == session.next_commit()
+    if is_last or not (commit.undone_by or commit.undoes is not None):
         return True
     with work_directory(session.directory, "undo") as directory:
         try:

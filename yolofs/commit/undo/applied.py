@@ -293,7 +293,9 @@ class LaterCommit(NamedTuple):
     paths: Collection[RelPath]
     """All that it has changed, before and after."""
     takes_back: bool = False
-    """Whether it undoes a part of that commit, so that its changes are meant."""
+    """Whether it undoes a part of that commit, or of what that has applied again, so that its
+    changes are meant.
+    """
     applies_again: bool = False
     """Whether it undoes such an undo, and so has what that commit had kept."""
     undoes: int | None = None
@@ -312,8 +314,19 @@ class LaterCommit(NamedTuple):
     """Its own."""
 
     @classmethod
-    def read(cls, number: int, directory: bytes, *, takes_back: bool = False, undoes: int | None = None) -> LaterCommit:
-        """Read which paths the commit in ``directory`` is about; raises as :meth:`Applied.read`."""
+    def read(
+        cls,
+        number: int,
+        directory: bytes,
+        *,
+        takes_back: bool = False,
+        undoes: int | None = None,
+        before: int | None = None,
+    ) -> LaterCommit:
+        """Read which paths the commit in ``directory`` is about; raises as :meth:`Applied.read`.
+
+        ``before``: the commit that it came after.
+        """
         plan = read_plan(directory)
         paths = {step.path for step in plan.steps if not _is_time_alone(step)}
         files: list[OnDisk] = []
@@ -322,9 +335,10 @@ class LaterCommit(NamedTuple):
             for index, step in enumerate(plan.steps):
                 if isinstance(step, Rewrite | SetMetadata) and (came := applied.came(index)) is not None:
                     files.append(came)
-        opened = opened_slots(plan, undoes) if takes_back and undoes is not None else frozenset()
+        is_undo = undoes is not None and undoes == before
+        opened = opened_slots(plan, undoes) if undoes is not None and is_undo else frozenset()
         kept = frozenset(filter(None, map(_taken_out, plan.steps)))
-        back = frozenset(step.slot for step in plan.of(Fetch) if takes_back and step.commit == undoes)
+        back = frozenset(step.slot for step in plan.of(Fetch) if is_undo and step.commit == undoes)
         return cls(
             number,
             paths,
