@@ -240,6 +240,11 @@ class CoreDriver:
             self._check_xattr(inode)
             self.overlay.removexattr(inode, name)
 
+    def xattrs(self, path: bytes) -> tuple[tuple[str, bytes], ...]:
+        """Return the extended attributes that the view shows."""
+        with self._held(path) as (inode, _):
+            return self._xattrs(inode)
+
     @staticmethod
     def _check_xattr(inode: Inode) -> None:
         if inode.kind not in (stat.S_IFREG, stat.S_IFDIR):

@@ -51,6 +51,7 @@ In the order in which a commit goes through them::
       make_file    makes one file of the store anew
       lost_writes  what a disk may have lost of the files that a commit is made from
       linking      which new files are the store inodes themselves, and no copies
+      given_attributes  extended attributes that steps give, and others
       other_devices  folders on other devices, or of other groups
       ready        what is known and checked when all is made and base is untouched
       cross_device_copies  checks what steps will have to copy to another device or mount

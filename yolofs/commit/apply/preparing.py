@@ -16,6 +16,7 @@ import msgspec
 
 from yolofs.commit.apply import cross_device_copies, other_devices
 from yolofs.commit.apply.copy_log import FileNumbers
+from yolofs.commit.apply.given_attributes import Digests, digests_of
 from yolofs.commit.apply.host_edits import AsSeen
 from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.lost_writes import make_anew
@@ -23,8 +24,9 @@ from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
 from yolofs.commit.apply.places import Places, Spot, hidden_far
 from yolofs.commit.apply.ready import LINKED, DirectoryBefore, KeptBefore, Looks, MadeObject, Ready, check_steps
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.moves import Moves
-from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
+from yolofs.commit.plan.plan import Create, Duplicate, Fetch, MakeDirectory, Plan, Rewrite, Step
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
@@ -45,6 +47,8 @@ class Preparing(Places):
         self._moves = Moves(plan)
         self._made: dict[int, MadeObject] = {}
         """What has been made before the first step, whole and durable, by number."""
+        self._attributes: dict[int, Digests] = {}
+        """By step (its index): the extended attributes that it gives, where there are any."""
         self._before: list[DirectoryBefore] = []
         """The directories that the steps work in, as they were."""
         self._kept_before: list[KeptBefore] = []
@@ -81,8 +85,9 @@ class Preparing(Places):
                 for.
         """
         linking = Linking(self._plan, self._store, self._new.fd, self._moves, is_spare)
-        for step in self._plan.steps:
+        for index, step in enumerate(self._plan.steps):
             try:
+                self._note_attributes(index, step)
                 if isinstance(step, Create) and (st := linking.look(step)) is not None:
                     self._made[step.number] = MadeObject.linked(st)
                     is_made = True
@@ -115,7 +120,8 @@ class Preparing(Places):
         cross_device_copies.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories
         self._recall_looks(ready)
-        return msgspec.structs.replace(ready, made=self._made, births=self._with_made(ready.births))
+        births = self._with_made(ready.births)
+        return msgspec.structs.replace(ready, made=self._made, births=births, attributes=self._attributes)
 
     def _recall_looks(self, ready: Ready) -> None:
         """Take note of what base had."""
@@ -272,6 +278,18 @@ class Preparing(Places):
         for path in missing:
             self._mount_of[path] = mount
         return self._new if mount == self._home else self._far.on(mount, there)
+
+    def _note_attributes(self, index: int, step: Step) -> None:
+        """Note the extended attributes of what a step (with its index) brings in or changes."""
+        if isinstance(step, Fetch):
+            path = KeptObject(step.commit, step.slot, step.inside).path(os.path.dirname(self._parking))
+        elif (ino := getattr(step, "ino", None)) is not None:
+            path = self._store.path(ino)
+        else:
+            return
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # the step itself will say so
+            if digests := digests_of(path):
+                self._attributes[index] = digests
 
     def _make_file(self, step: Create, spot: Spot) -> os.stat_result | None:
         """Make a new file at a spot; return what it is, if that is known already."""

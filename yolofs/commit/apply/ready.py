@@ -142,6 +142,11 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
     """What was mounted where (:func:`yolofs.commit.plan.recheck.mounts_of`); earlier versions did
     not note it.
     """
+    attributes: dict[int, list[tuple[bytes, bytes]]] | None = None
+    """By step (its index), where there are any: the extended attributes of what it brings in or
+    changes, as :func:`yolofs.commit.apply.given_attributes.digests_of` returns them; earlier
+    versions did not note them.
+    """
 
     def looks_by_number(self) -> dict[int, set[Looks]]:
         """Return all that had an inode number, by that."""

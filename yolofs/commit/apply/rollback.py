@@ -461,6 +461,10 @@ class BackSteps(BackInPlace):
         self._leave_note(b"%d%b" % (step.number, UNMADE))
         self._directories.forget(step.path)
         self._unlocked(target)
+        is_directory = stat.S_ISDIR(os.stat(self._at(target), follow_symlinks=False).st_mode)
+        if is_directory and self._has_others_attributes(target, step):
+            self._keep_found(target, step)
+            return
         try:
             os.rmdir(target.name, dir_fd=self._fd(target))
         except NotADirectoryError:  # the host's, which has got the number

@@ -14,12 +14,13 @@ import stat
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.done_steps import DoneSteps
 from yolofs.commit.apply.found_files import FOUND, place_for
+from yolofs.commit.apply.given_attributes import digests_of, has_others
 from yolofs.commit.apply.keeping import Arrival
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Ready, looks_of
 from yolofs.commit.apply.trees import are_alike
-from yolofs.commit.plan.plan import Create, Duplicate, Link, Place, Plan, Rewrite, Step
+from yolofs.commit.plan.plan import Create, Duplicate, Link, MakeDirectory, Place, Plan, Rewrite, Step
 from yolofs.paths import split
 from yolofs.store import copying
 from yolofs.store.copying import PathDescriptor
@@ -118,6 +119,8 @@ class SwappedOut(DoneSteps):
             return True
         if self._is_same(st, said.came):
             return False
+        if isinstance(step, Create | Duplicate) and self._has_others_attributes(spot, step):
+            return True
         if isinstance(step, Create):  # its ctime changes with a link of it, too
             return not self._is_as_staged(spot, step)
         if is_made:
@@ -129,6 +132,11 @@ class SwappedOut(DoneSteps):
                 return self._names_in_base(st) == 1 and not (is_there and are_alike(self._at(spot), self._at(there)))
             case _:
                 return said.came is None or st.st_size != said.came.size or not self._has_time(st, step)
+
+    def _has_others_attributes(self, spot: Spot, step: Create | Duplicate | MakeDirectory) -> bool:
+        """Tell whether the host has given something attributes since a step brought it in."""
+        now, staged = copying.read_metadata(self._at(spot)), self._store.path(step.ino)
+        return has_others(now, digests_of(staged), os.lstat(staged).st_mode)
 
     @staticmethod
     def _is_same(st: os.stat_result, came: step_log.ObjectIdentity | None) -> bool:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from yolofs.commit.apply import copy_log, step_log
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
 from yolofs.commit.apply.copy_log import FileNumbers
+from yolofs.commit.apply.given_attributes import has_others
 from yolofs.commit.apply.part_links import parted_from
 from yolofs.commit.apply.ready import Looks, Ready, looks_of
 from yolofs.commit.plan.moves import Moves
@@ -36,6 +37,7 @@ from yolofs.commit.plan.plan import (
     Step,
 )
 from yolofs.paths import RelPath, split
+from yolofs.store import copying
 from yolofs.store.interfaces import StoreFiles
 from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
@@ -59,6 +61,8 @@ class Applied:
         self._looks = self.ready.looks_by_number()
         self.lines = step_log.read(directory)
         self.parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
+        self._fetches = {step.number: index for index, step in enumerate(plan.steps) if isinstance(step, Fetch)}
+        """By slot: the index of the step that takes out what an earlier commit keeps."""
         self._kept_from = _kept_from(plan)
         """By slot: the inode number that base had for what is kept there."""
         self.parted = parted_from(directory)
@@ -230,19 +234,40 @@ class Applied:
         """
         if (st.st_ino, st.st_ctime_ns) in restored:
             return True
-        steps = [self.plan.steps[one] for one in self._steps_at(file)]
-        changed = [step for step in steps if not isinstance(step, Place | Link)]
-        if not changed:
+        last = self._last_change(file)
+        if last is None:
             copied = self._copied_from.get((st.st_dev, st.st_ino))
             looks = self._looks.get(file.inode, set()) | self._looks.get(
                 copied.was.file[1] if copied is not None else 0, set()
             )
             looks |= {looks for copy, looks in self._looks_copied.get(file.inode, ()) if copy.may_be(file)}
             return looks_of(st) in looks
-        made = self.ready.made.get(getattr(changed[-1], "number", -1))
+        changed = self.plan.steps[last]
+        made = self.ready.made.get(getattr(changed, "number", -1))
         if made is not None and made.is_link:
             return made.has_looks_of(st)
-        return _has_looks_of(changed[-1], st, store)
+        return _has_looks_of(changed, st, store)
+
+    def _last_change(self, file: OnDisk) -> int | None:
+        """Return the index of the last step that has given a file content or metadata; None if none
+        has.
+        """
+        changes = (one for one in reversed(self._steps_at(file)) if not isinstance(self.plan.steps[one], Place | Link))
+        return next(changes, None)
+
+    def has_others_attributes(self, index: int, now: copying.Metadata, mode: int | None = None) -> bool:
+        """Tell whether something has extended attributes that no step has given it, of what a step
+        (by its index) and those after it gave base; False if nobody knows.
+
+        ``mode`` is what it was given, if it may have another.
+        """
+        giving = self._last_change(self.came(index) or OnDisk(None, now.st.st_ino))
+        if giving is None:
+            step = self.plan.steps[index]
+            giving = self._fetches.get(step.number) if isinstance(step, Place) else index
+        if giving is None or self.ready.attributes is None or isinstance(self.plan.steps[giving], Link):
+            return False
+        return has_others(now, self.ready.attributes.get(giving, ()), mode)
 
     def has_metadata_left(
         self, index: int, step: FinishDirectory, st: os.stat_result, store: StoreFiles

@@ -320,7 +320,15 @@ class _Inverting(LinksAgain, AsRecords):
         is_as_left = self._applied.has_metadata_left(index, step, st, self._store)
         if is_as_left is None:
             is_as_left = self._is_as_before_later(step.path, st)
+        if is_as_left and not self._is_by_later(step.path, st):
+            is_as_left = not self._has_hosts_attributes(index, step, st)
         return is_as_left or self._blame(step.path)
+
+    def _has_hosts_attributes(self, index: int, step: FinishDirectory, st: os.stat_result) -> bool:
+        """Tell whether a directory has attributes that it neither had before the commit nor got."""
+        if self._applied.is_unchanged(index, st) or (st.st_ino, st.st_ctime_ns) in self._restored:
+            return False
+        return self._has_others_attributes(index, step.path, st)
 
     def _as_it_is(self, path: RelPath, st: os.stat_result) -> MetadataBefore:
         """Return what something in base is, except for its time, which is to be 0."""

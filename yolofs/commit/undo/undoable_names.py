@@ -33,6 +33,7 @@ from yolofs.commit.undo.made_anew import MadeAnew, ObjectByDisk
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
+from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
@@ -212,7 +213,27 @@ class UndoableNames(LeftByCommit):
 
     def _is_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether nobody has changed what a step (by its index) left at a path."""
-        return self._applied.is_as_left(index, st, self._store, self._restored_at(path, st))
+        restored = self._restored_at(path, st)
+        if not self._applied.is_as_left(index, st, self._store, restored):
+            return False
+        is_untouched = self._applied.is_unchanged(index, st) or (st.st_ino, st.st_ctime_ns) in restored
+        return is_untouched or not self._has_others_attributes(index, path, st)
+
+    def _has_others_attributes(self, index: int, path: RelPath, st: os.stat_result, mode: int | None = None) -> bool:
+        """Tell whether what a step (by its index) left at a path has extended attributes that are
+        not from this commit; the arguments are as for :meth:`Applied.has_others_attributes`.
+        """
+        now = copying.read_base_metadata(self._base.path(path), st=st)
+        return self._applied.has_others_attributes(index, now, mode)
+
+    def _is_directory_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether the host has given no attribute to a directory that the commit has made, or
+        brought back.
+        """
+        if self._is_by_later(path, st):
+            return True
+        stamp = st.st_ino, st.st_ctime_ns
+        return stamp in self._restored or not self._has_others_attributes(index, path, st)
 
     def _is_copy_as_left(self, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether nobody has changed a file that the commit copied with its directory."""
@@ -260,7 +281,8 @@ class UndoableNames(LeftByCommit):
             return
         if st is not None and is_it:
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
-            if is_moved or is_directory or self._is_as_left(index, step.path, st):
+            is_as_left = self._is_directory_as_left if is_directory else self._is_as_left
+            if is_moved or is_as_left(index, step.path, st):
                 return
             if isinstance(step, Link) and self._is_set_back(step.path, st):
                 return
