@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.at_a_call import program_in_which
+from tests.crash.test_commit_signals import signalled
 from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.looks import exactly, tree_of
@@ -101,6 +102,49 @@ def test_nothing_goes_on_or_back_below_another_disk(tmp_path: Path, step: int, w
         assert exactly(project) == before
         program("commit", "--yes")
     assert tree_of(project) == expected
+
+
+@pytest.mark.parametrize("command", ["gc", "abort", "commit"])
+def test_what_a_killed_commit_has_made_on_a_disk_is_removed_when_that_is_there_again(
+    tmp_path: Path, command: str
+) -> None:
+    project, disk = tmp_path / "project", tmp_path / "disk"
+    for path in (project / "d", project / "e", disk):
+        path.mkdir(parents=True)
+    with mounted(disk, project / "d"):
+        program = prepare(project)
+        before = exactly(project)
+        signalled(project, "yolofs.commit.apply.preparing:Preparing.make", signal.SIGKILL, "commit", "--yes")
+        assert list(disk.glob(".yolofs-*"))
+    if command == "commit":
+        program("commit", "--yes", "e")
+        program("undo", "--yes")
+    else:
+        program(command, *(["--yes"] if command == "abort" else []))
+    program("gc")
+    with mounted(disk, project / "d"):
+        program("gc")
+        assert not list(disk.glob(".yolofs-*"))
+        assert not [path.name for path in (program.session / "commits").iterdir() if path.name.startswith("gone-")]
+        assert exactly(project) == before
+
+
+def test_a_disk_that_is_away_keeps_nothing_of_a_commit_that_has_ended(tmp_path: Path) -> None:
+    project, disk = tmp_path / "project", tmp_path / "disk"
+    for path in (project / "d", project / "e", disk):
+        path.mkdir(parents=True)
+    (project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
+    with mounted(disk, project / "d"):
+        program = prepare(project)
+        program.trust()
+        program("commit", "--yes")
+        assert (program.session / "commits/1/far").exists()
+    view = CoreDriver(bytes(project))
+    view.create(b"e/another", b"new\n", 0o644)
+    view.close()
+    program("commit", "--yes")
+    program("gc")
+    assert [path.name for path in (program.session / "commits").iterdir() if path.is_dir()] == ["2"]
 
 
 @pytest.fixture

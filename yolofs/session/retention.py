@@ -125,7 +125,7 @@ def put_aside(commits: Iterable[EndedCommit]) -> None:
 
 def remove_gone(directory: bytes) -> None:
     """Remove what was put aside in the session in ``directory``, and what killed commands have left
-    in directories of their own.  Blocks.
+    in directories of their own; what tells of things on a disk that is not mounted stays.  Blocks.
 
     Raises:
         OSError: something cannot be removed; all else is.
@@ -139,7 +139,8 @@ def remove_gone(directory: bytes) -> None:
         try:
             while is_there(path):
                 with contextlib.suppress(FileNotFoundError):  # another command removes it, too: the caller has no lock
-                    commit_directories.remove_gone(path)
+                    if not commit_directories.remove_gone(path):
+                        break
         except OSError as error:
             failure = failure or error
     if failure is not None:

@@ -119,17 +119,15 @@ def remove_before_it_begins(parking: bytes) -> None:
 
     It is no longer a commit from the first moment on: if a kill leaves a part of it, that is
     removed with old commits (:func:`remove_gone`).  So is what cannot be removed on another device
-    now.
+    now, or lies on a disk that is not mounted.
 
     Raises:
         OSError: something in it cannot be removed; it is no commit any more all the same.
     """
     try:
-        other_devices.remove(parking, hidden_far(parking))
+        is_all_gone = _has_removed_far(parking)
     except OSError:  # no reason to go on with a commit
-        needed: tuple[bytes, ...] = (SEAL, other_devices.NOTE)
-    else:
-        needed = ()
+        is_all_gone = False
     above, name = os.path.split(parking)
     with contextlib.suppress(OSError):
         os.rename(parking, os.path.join(above, GOING_PREFIX + name))
@@ -137,22 +135,37 @@ def remove_before_it_begins(parking: bytes) -> None:
     for name in (MADE, PLAN):  # see has_lost_its_plan
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(parking, name))
-    if not needed:
-        remove_tree(parking)
-        return
-    for left in os.listdir(parking):
-        if left not in needed:
-            remove_tree(os.path.join(parking, left))
+    _remove_all(parking, but_tells_of_far=not is_all_gone)
 
 
-def remove_gone(parking: bytes) -> None:
+def remove_gone(parking: bytes) -> bool:
     """Remove a commit's directory that was put aside, but first its folders on other devices.
+
+    If these may lie on a disk that is not mounted, what tells of them stays for a later call;
+    return whether nothing does.
 
     Raises:
         OSError: something cannot be removed; what tells of it stays.
     """
-    other_devices.remove(parking, hidden_far(parking))
-    remove_tree(parking)
+    is_all_gone = _has_removed_far(parking) or is_there(os.path.join(parking, DONE))  # then they went before that
+    _remove_all(parking, but_tells_of_far=not is_all_gone)
+    return is_all_gone
+
+
+def _has_removed_far(parking: bytes) -> bool:
+    """Remove a commit's folders on other devices; tell whether all of them are gone for certain."""
+    name = hidden_far(parking)
+    other_devices.remove(parking, name)
+    return not other_devices.may_be_elsewhere(parking, name)
+
+
+def _remove_all(parking: bytes, *, but_tells_of_far: bool) -> None:
+    if not but_tells_of_far:
+        remove_tree(parking)
+        return
+    for name in os.listdir(parking):
+        if name not in (SEAL, other_devices.NOTE):
+            remove_tree(os.path.join(parking, name))
 
 
 def write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool = True) -> None:

@@ -29,6 +29,7 @@ from yolofs.store.copying import at
 from yolofs.store.owners import gives_group
 from yolofs.store.restored import Stamp
 from yolofs.system.busy_trees import empty
+from yolofs.system.disks import disk_key
 from yolofs.system.open_trees import OpenTree
 from yolofs.system.plain_files import open_plain, read_note
 from yolofs.system.syscalls import device_and_mount, open_by_no_link
@@ -66,6 +67,12 @@ class NotedFolder(msgspec.Struct, frozen=True, array_like=True):
     """The mode of that directory, if it is opened up to remove the folder: its owner has forbidden
     writing since, or the commit has.
     """
+    mount: bytes = b""
+    """Where the filesystem is mounted that it lies on, absolute; empty if it lies in the commit's
+    directory.
+    """
+    disk: bytes = b""
+    """Which one that is (:func:`yolofs.system.disks.disk_key`)."""
 
 
 class FarFolders:
@@ -130,7 +137,7 @@ class FarFolders:
         """Make a folder in a directory of base; with ``is_near`` move it to the commit's own."""
         path = os.path.join(self._root, place, name) if place else os.path.join(self._root, name)
         st = os.lstat(os.path.dirname(path))
-        noted = NotedFolder(path, st.st_atime_ns, st.st_mtime_ns)
+        noted = NotedFolder(path, st.st_atime_ns, st.st_mtime_ns, None, _mount_point(path), disk_key(st.st_dev))
         _note(self._parking, [*self._noted, noted])
         with _times_kept(os.path.dirname(path)) as above:
             os.mkdir(name, 0o700, dir_fd=above)
@@ -234,7 +241,7 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
     folders = _noted_folders(parking)
     for number, folder in enumerate(folders):
         above, last = os.path.split(folder.path)
-        if last != name and not _is_of_group(last, name):
+        if not _is_called(last, name):
             continue
         with contextlib.suppress(FileNotFoundError), _named(folder.path), _held(above) as held:
             before = os.stat(held)
@@ -252,6 +259,40 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
             after = os.stat(held)
             found.append(((before.st_ino, before.st_ctime_ns), (after.st_ino, after.st_ctime_ns)))
     return found
+
+
+def may_be_elsewhere(parking: bytes, name: bytes) -> bool:
+    """Tell whether a folder of the commit's whose name begins with ``name`` may lie on a disk that
+    is not mounted, so that :func:`remove` could not find it.
+
+    Raises:
+        OSError: a disk does not tell.
+    """
+    folders = (folder for folder in _noted_folders(parking) if _is_called(os.path.basename(folder.path), name))
+    return any(folder.mount and not _is_mounted(folder.mount, folder.disk) for folder in folders)
+
+
+def _mount_point(path: bytes) -> bytes:
+    """Return where the filesystem is mounted that a directory with a new name in it lies on."""
+    place = os.path.dirname(path)
+    mount = device_and_mount(place)
+    while place != b"/" and device_and_mount(os.path.dirname(place)) == mount:
+        place = os.path.dirname(place)
+    return place
+
+
+def _is_mounted(place: bytes, disk: bytes) -> bool:
+    """Tell whether a disk may be the one that is mounted at a place."""
+    try:
+        mount = device_and_mount(place)
+        if place != b"/" and device_and_mount(os.path.dirname(place)) == mount:
+            return False
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
+        return False
+    keys = disk, disk_key(mount[0])
+    return keys[0] == keys[1] or not all(key.startswith(b"uuid ") for key in keys)
 
 
 @contextlib.contextmanager
@@ -312,10 +353,10 @@ def _empty(directory: int, last: bytes) -> bool:
     return True
 
 
-def _is_of_group(last: bytes, name: bytes) -> bool:
-    """Tell whether a folder is called as one for a group, where others are called ``name``."""
+def _is_called(last: bytes, name: bytes) -> bool:
+    """Tell whether a folder is called ``name``, or as one for a group is called then."""
     start, _, number = last.rpartition(b"-")
-    return start == name and number.isdigit()
+    return last == name or (start == name and number.isdigit())
 
 
 @contextlib.contextmanager
