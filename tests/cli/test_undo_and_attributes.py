@@ -59,6 +59,16 @@ def test_an_attribute_that_the_host_has_given_or_changed_is_drift(changed: Progr
     view.close()
 
 
+def test_the_mode_of_a_directory_that_the_commit_has_made_is_drift_if_the_host_has_changed_it(changed: Program) -> None:
+    """Unless its owner has only opened it, to get in."""
+    made = changed.project / "made"
+    made.chmod(0o711)
+    assert str(made) in changed.refused("undo", "--yes", code=9)
+    made.chmod(0o755)
+    changed("undo", "--yes")
+    assert not made.exists()
+
+
 def test_attributes_that_the_commit_has_given_are_no_drift_though_backups_make_links(changed: Program) -> None:
     for name in _KINDS:
         path = changed.project / name

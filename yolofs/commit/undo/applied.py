@@ -13,9 +13,10 @@ import os
 import stat
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from typing import NamedTuple
 
-from yolofs.commit.apply import copy_log, step_log
+from yolofs.commit.apply import copy_log, step_log, unset_metadata
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.given_attributes import has_others
@@ -28,6 +29,7 @@ from yolofs.commit.plan.plan import (
     Fetch,
     FinishDirectory,
     Link,
+    MakeDirectory,
     Park,
     Place,
     Plan,
@@ -46,6 +48,7 @@ from yolofs.system.disks import FilesOnDisks, OnDisk
 from yolofs.system.plain_files import read_plain
 
 _MOST_BYTES = 1 << 32
+_ACCESS = 0o777
 
 
 class Applied:
@@ -268,6 +271,24 @@ class Applied:
         if giving is None or self.ready.attributes is None or isinstance(self.plan.steps[giving], Link):
             return False
         return has_others(now, self.ready.attributes.get(giving, ()), mode)
+
+    def has_mode_left(self, index: int, st: os.stat_result, store: StoreFiles) -> bool:
+        """Tell whether a directory that a step (by its index) has made has the mode that this gave
+        it, or was only opened since to get in; True if nobody knows any more.
+        """
+        step = self.plan.steps[index]
+        if not isinstance(step, MakeDirectory) or "mode" in self._unset.get(step.path, ()):
+            return True
+        try:
+            mode = store.lstat(step.ino).st_mode & _ACCESS
+        except FileNotFoundError:
+            return True
+        return st.st_mode & _ACCESS in (mode, mode | stat.S_IRWXU)
+
+    @cached_property
+    def _unset(self) -> dict[RelPath, tuple[str, ...]]:
+        """What could not be set, by path."""
+        return unset_metadata.read(self.directory, unset_metadata.UNSET)
 
     def has_metadata_left(
         self, index: int, step: FinishDirectory, st: os.stat_result, store: StoreFiles

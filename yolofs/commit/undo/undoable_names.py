@@ -227,13 +227,13 @@ class UndoableNames(LeftByCommit):
         return self._applied.has_others_attributes(index, now, mode)
 
     def _is_directory_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether the host has given no attribute to a directory that the commit has made, or
-        brought back.
+        """Tell whether the host has given no attribute to a directory that the commit has made or
+        brought back, and no mode to one that it has made.
         """
-        if self._is_by_later(path, st):
+        if self._is_by_later(path, st) or (st.st_ino, st.st_ctime_ns) in self._restored:
             return True
-        stamp = st.st_ino, st.st_ctime_ns
-        return stamp in self._restored or not self._has_others_attributes(index, path, st)
+        has_mode = self._applied.has_mode_left(index, st, self._store)
+        return has_mode and not self._has_others_attributes(index, path, st)
 
     def _is_copy_as_left(self, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether nobody has changed a file that the commit copied with its directory."""
