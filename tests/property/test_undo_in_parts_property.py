@@ -140,6 +140,14 @@ from tests.support.model_steps import by_night
         [2, 2, 2, 2],
     )
 )
+@example(  # a later commit has given a file the mode again that it had: an undo of that gives it another one
+    Program(
+        [(b"p/h1", None), (b"p/h2", 0)],
+        [[("chmod", b"p/h2", 0o755), ("create", b"h2", b"one\n", 0o644)], [("chmod", b"p/h1", 0o644)]],
+        [Command(0)],
+        [0],
+    )
+)
 def test_base_is_what_it_was_in_whatever_order_parts_are_undone(program: Program) -> None:
     check(program)
 

@@ -242,7 +242,7 @@ class _Inverting(LinksAgain, AsRecords):
         content = step.number if isinstance(step, Rewrite) else None
         kept = self._kept_in(content) if content is not None else None
         if not self._is_as_left(index, now, st):
-            is_set_back = self._is_by_later(now, st) and (content is None or kept is not None)
+            is_set_back = self._is_by_undo(now, st) and (content is None or kept is not None)
             if is_set_back and self._is_as_before(step.was, kept, now, st):
                 return  # an undo of another commit may have done that
             if not self._blame(now, file=st):

@@ -264,6 +264,13 @@ class UndoableNames(LeftByCommit):
         known = self._was_known_by(path, file) if file is not None else ()
         return any(later.touches(path, known) for later in self._later)
 
+    def _is_by_undo(self, path: RelPath, file: os.stat_result) -> bool:
+        """Tell whether the last of the later commits about a path that is in force there is an
+        undo; ``file`` as for :meth:`_blame`.
+        """
+        last = next(self._touching(path, self._was_known_by(path, file)), None)
+        return last is not None and last.undoes is not None
+
     def _check_identity(self, index: int, step: PuttingStep) -> None:
         """Block a step's path if what the step put there is gone, or was changed since."""
         st = self._base.look(step.path)
