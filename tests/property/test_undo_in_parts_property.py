@@ -148,6 +148,14 @@ from tests.support.model_steps import by_night
         [0],
     )
 )
+@example(  # of two names that were all of a file, one comes back, goes and comes back before the other does
+    Program(
+        [(b"q/s/h1", None), (b"p/h1", 0)],
+        [[("to_folder", b"p/h1"), ("rmtree", b"q/s")]],
+        [Command(0, (b"p",)), Command(1)],
+        [1, 0],
+    )
+)
 def test_base_is_what_it_was_in_whatever_order_parts_are_undone(program: Program) -> None:
     check(program)
 

@@ -117,7 +117,7 @@ def _files_changed(
     changed in place, and all their paths.
     """
     found: dict[FileNumbers, tuple[FileNumbers, list[bytes]]] = {}
-    for path, st in _walk(replaced):
+    for path, st in files_below(replaced):
         kept = st.st_dev, st.st_ino
         file = parted.get(os.path.relpath(path, replaced), kept)
         if file in known:
@@ -180,7 +180,7 @@ def names_of_several(place: bytes, name: bytes) -> dict[bytes, FileNumbers]:
         return {}
     if not stat.S_ISDIR(st.st_mode):
         return {name: (st.st_dev, st.st_ino)} if syscalls.has_several_names(place, st) else {}
-    found = ((path, st) for path, st in _walk(place) if syscalls.has_several_names(path, st))
+    found = ((path, st) for path, st in files_below(place) if syscalls.has_several_names(path, st))
     return {os.path.join(name, os.path.relpath(path, place)): (st.st_dev, st.st_ino) for path, st in found}
 
 
@@ -338,7 +338,7 @@ def _put_one(apart: PartedCopy) -> None:
 def _files_with_names_elsewhere(replaced: bytes) -> list[tuple[FileNumbers, list[bytes]]]:
     names: dict[FileNumbers, list[bytes]] = {}
     counts: dict[FileNumbers, int] = {}
-    for path, st in _walk(replaced):
+    for path, st in files_below(replaced):
         if syscalls.has_several_names(path, st):
             file = st.st_dev, st.st_ino
             names.setdefault(file, []).append(path)
@@ -346,7 +346,7 @@ def _files_with_names_elsewhere(replaced: bytes) -> list[tuple[FileNumbers, list
     return [(file, paths) for file, paths in names.items() if counts[file] > len(paths)]
 
 
-def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
+def files_below(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
     """Yield all below ``root`` that is no directory; of directories that cannot be listed,
     nothing.
     """

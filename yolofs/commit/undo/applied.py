@@ -171,6 +171,10 @@ class Applied:
         types = {stat.S_IFMT(looks[2]) for looks in self._looks_kept(number)}
         return kept if not types or stat.S_IFMT(kept.st_mode) in types else None
 
+    def kept_from(self, number: int) -> int | None:
+        """Return the inode number that base had for what a slot keeps, or has kept."""
+        return self._kept_from.get(number)
+
     def _looks_kept(self, number: int) -> AbstractSet[Looks]:
         """Return how the thing that a slot keeps looked in base, as far as that is known; several
         looks if two devices have used the same inode number.

@@ -191,6 +191,10 @@ class _Inverting(LinksAgain, AsRecords):
                 other = self._link(path, file, own)
                 if other not in (None, own):
                     self._place(path).kept = other
+        for inside, link in self._links_of_brought_back(slot, thing, kept):
+            self._place(join(slot, inside) if inside else slot).link = link
+            if not inside:
+                return
         place = self._place(slot)
         place.kept, place.replaces = thing, replaces
         place.touched_ns = self._time_of(slot, place.kept)

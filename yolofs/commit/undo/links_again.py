@@ -9,6 +9,7 @@ from functools import cached_property
 
 from yolofs.commit.apply.commit_directory import PLAN
 from yolofs.commit.apply.copy_log import FileNumbers
+from yolofs.commit.apply.part_links import files_below
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
     MakeDirectory,
@@ -147,6 +148,35 @@ class LinksAgain(UndoableNames):
         for name, file in self._applied.parted.items():
             if name == top or name.startswith(top + b"/"):
                 yield RelPath(name[len(top) + 1 :]), file
+
+    def _links_of_brought_back(
+        self, slot: RelPath, thing: KeptObject, kept: os.stat_result
+    ) -> Iterator[tuple[RelPath, RelPath]]:
+        """Yield names in what comes back at a slot of files of which an undo of a part has brought
+        another name back, for which a copy stands since; each with where base has the copy.
+        """
+        known = {inode for number in self._back if (inode := self._applied.kept_from(number)) is not None}
+        for inside, st in self._files_in(thing, kept) if known else ():
+            if st.st_ino not in known or self._is_parted(thing, inside):
+                continue
+            path, own = join(slot, inside) if inside else slot, thing.below(inside) if inside else thing
+            name = self._name_again(path, (st.st_dev, st.st_ino), own, st)
+            now = self._base.look(name) if name is not None else None
+            if name is not None and now is not None and (now.st_dev, now.st_ino) != (st.st_dev, st.st_ino):
+                yield inside, name
+
+    def _files_in(self, thing: KeptObject, kept: os.stat_result) -> Iterator[tuple[RelPath, os.stat_result]]:
+        """Yield the path in what is kept, empty for itself, of each file in it."""
+        if stat.S_ISREG(kept.st_mode):
+            yield ROOT, kept
+        elif stat.S_ISDIR(kept.st_mode):
+            for path, st in files_below(thing.path(self._commits)):
+                yield RelPath(os.path.relpath(path, thing.path(self._commits))), st
+
+    def _is_parted(self, thing: KeptObject, inside: RelPath) -> bool:
+        """Tell whether it is noted of which file a name in a slot was one."""
+        top = b"%d" % thing.slot
+        return (join(RelPath(top), inside) if inside else top) in self._applied.parted
 
     def _may_be_links(self, path: RelPath, slot: int) -> bool:
         """Tell whether what is kept in a slot may come back to a path: not if the file of which it,
