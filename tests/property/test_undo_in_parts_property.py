@@ -156,6 +156,9 @@ from tests.support.model_steps import by_night
         [1, 0],
     )
 )
+@example(  # a directory with the time of a commit that is undone has got a mode by a later one
+    Program([(b"q/h0", None)], [[("rename", b"q/h0", b"p/h0")], [("chmod", b"q", 0o700)]], [Command(0)], [0])
+)
 def test_base_is_what_it_was_in_whatever_order_parts_are_undone(program: Program) -> None:
     check(program)
 

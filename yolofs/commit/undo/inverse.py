@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import assert_never
 
+import msgspec
+
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.plan import (
@@ -300,10 +302,10 @@ class _Inverting(LinksAgain, AsRecords):
             return
         place = self._place(self._view(step.path))
         place.source = step.path
-        if step.ino is not None and self._may_be_set_back(index, step, st):
-            place.was = step.was
         is_its_time = is_kept_as(step.mtime_ns, st.st_mtime_ns)
         before_ns = self._earlier_times.before(step.path, step.was.mtime_ns if is_its_time else st.st_mtime_ns)
+        if step.ino is not None and self._may_be_set_back(index, step, st):
+            place.was = msgspec.structs.replace(step.was, mtime_ns=before_ns)
         if is_its_time or before_ns != st.st_mtime_ns:
             place.touched_ns = before_ns
             if not place.touched_ns and place.was is None:  # which a record cannot say: a store inode does
