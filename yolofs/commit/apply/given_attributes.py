@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 
 from yolofs.state.kept_bases import digest_of_xattrs
 from yolofs.store.copying import Metadata, has_only_labels, is_label, read_metadata
+from yolofs.system.syscalls import PATH_MAX
 
 Digests = list[tuple[bytes, bytes]]
 _ACL = "system.posix_acl_access"
@@ -24,7 +25,8 @@ def digests_of(path: bytes) -> Digests:
     Raises:
         OSError: they cannot be read.
     """
-    return [] if has_only_labels(path) else _digests(read_metadata(path).xattrs)
+    is_short = len(path) < PATH_MAX  # and so may be asked directly, which is fast
+    return [] if is_short and has_only_labels(path) else _digests(read_metadata(path).xattrs)
 
 
 def _digests(xattrs: Iterable[tuple[str, bytes]]) -> Digests:
