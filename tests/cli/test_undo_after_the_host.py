@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from tests.cli.undone import Committed, committed, view_of
+from tests.support.core_driver import CoreDriver
 from tests.support.looks import looks
 from tests.support.program import Program
 
@@ -122,6 +123,57 @@ def test_the_mode_of_a_directory_that_the_host_has_changed_since_is_drift(yolofs
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     yolofs("undo", "--yes", "--force")
     assert stat.S_IMODE(directory.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("what", ["moved", "linked"])
+@pytest.mark.parametrize("change", ["time", "attribute"])
+def test_what_the_host_has_changed_is_drift_for_an_earlier_commit_though_an_undo_has_moved_it_or_made_a_link_of_it(
+    yolofs: Program, what: str, change: str
+) -> None:
+    project = yolofs.project
+    (project / "file").write_text("text\n")
+    os.link(project / "file", project / "other")
+    yolofs.start_session()
+
+    def committed(act: str, *arguments: bytes | int) -> None:
+        view = CoreDriver(os.fsencode(project))
+        getattr(view, act)(*arguments)
+        view.close()
+        yolofs("commit", "--yes")
+
+    committed("chmod", b"file", 0o700)
+    committed(*(("rename", b"file", b"away") if what == "moved" else ("unlink", b"other")))
+    path = project / ("away" if what == "moved" else "file")
+    if change == "time":
+        os.utime(path, ns=(0, 7))
+    else:
+        os.setxattr(path, "user.host", b"1")
+    yolofs("undo", "2", "--yes")
+    assert str(project / "file") in yolofs.refused("undo", "1", "--yes", code=9)
+    file = project / "file"
+    assert file.stat().st_mtime_ns == 7 if change == "time" else os.getxattr(file, "user.host") == b"1"
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_what_the_host_has_written_between_two_commits_is_drift_for_the_first_one_once_the_second_is_undone(
+    yolofs: Program, links: int
+) -> None:
+    file = yolofs.project / "file"
+    file.write_text("old\n")
+    if links > 1:
+        os.link(file, yolofs.project / "other")
+    yolofs.start_session()
+    for text, hosts in ((b"first\n", "by the host\n"), (b"second\n", "")):
+        view = CoreDriver(os.fsencode(yolofs.project))
+        view.overwrite(b"file", text)
+        view.close()
+        yolofs("commit", "--yes")
+        if hosts:
+            file.write_text(hosts)
+    yolofs("undo", "2", "--yes")
+    assert file.read_text() == "by the host\n"
+    assert str(file) in yolofs.refused("undo", "1", "--yes", code=9)
+    assert file.read_text() == "by the host\n"
 
 
 @pytest.mark.parametrize("instead", ["file", "relative link", "absolute link", "other directory"])

@@ -238,9 +238,11 @@ class Applied:
         """Tell whether nobody has changed a file that the commit has put in place or changed, or
         has copied with the directory that it lies in; ``st`` is it now, or what an undo has made
         anew for it.
+
+        A ctime that an undo has set tells that only if nothing else does: the undo may have brought
+        back what the host had changed before.
         """
-        if (st.st_ino, st.st_ctime_ns) in restored:
-            return True
+        is_by_undo = (st.st_ino, st.st_ctime_ns) in restored
         last = self._last_change(file)
         if last is None:
             copied = self._copied_from.get((st.st_dev, st.st_ino))
@@ -248,19 +250,24 @@ class Applied:
                 copied.was.file[1] if copied is not None else 0, set()
             )
             looks |= {looks for copy, looks in self._looks_copied.get(file.inode, ()) if copy.may_be(file)}
-            return looks_of(st) in looks
+            return looks_of(st) in looks if looks else is_by_undo
         changed = self.plan.steps[last]
         made = self.ready.made.get(getattr(changed, "number", -1))
         if made is not None and made.is_link:
             return made.has_looks_of(st)
-        return _has_looks_of(changed, st, store)
+        is_as_given = _has_looks_of(changed, st, store)
+        is_unsure = is_as_given is None or changed.path in self._unset
+        return bool(is_as_given) or (is_unsure and is_by_undo)
 
     def _last_change(self, file: OnDisk) -> int | None:
-        """Return the index of the last step that has given a file content or metadata; None if none
-        has.
+        """Return the index of the last step that has given something content or metadata, but for
+        the time of a directory; None if none has.
         """
-        changes = (one for one in reversed(self._steps_at(file)) if not isinstance(self.plan.steps[one], Place | Link))
-        return next(changes, None)
+        for index in reversed(self._steps_at(file)):
+            step = self.plan.steps[index]
+            if not (isinstance(step, Place | Link) or _is_time_alone(step)):
+                return index
+        return None
 
     def has_others_attributes(self, index: int, now: copying.Metadata, mode: int | None = None) -> bool:
         """Tell whether something has extended attributes that no step has given it, of what a step
@@ -319,8 +326,10 @@ class Applied:
         return st.st_mode in modes and (st.st_uid, st.st_gid) in owners
 
 
-def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool:
-    """Tell whether something has the size, time, mode and owner that a step has given it."""
+def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool | None:
+    """Tell whether something has the size, time, mode and owner that a step has given it; None if
+    nobody knows any more.
+    """
     if isinstance(step, Create) and (st.st_size != step.size or not is_kept_as(step.mtime_ns, st.st_mtime_ns)):
         return False
     ino = getattr(step, "ino", None)
@@ -329,7 +338,7 @@ def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool:
     except FileNotFoundError:
         wanted = None
     if wanted is None:
-        return isinstance(step, Create)
+        return True if isinstance(step, Create) else None
     if isinstance(step, Rewrite) and st.st_size != wanted.st_size:
         return False
     looks = (st.st_mode, st.st_uid, st.st_gid)

@@ -332,7 +332,7 @@ class _Inverting(LinksAgain, AsRecords):
 
     def _has_hosts_attributes(self, index: int, step: FinishDirectory, st: os.stat_result) -> bool:
         """Tell whether a directory has attributes that it neither had before the commit nor got."""
-        if self._applied.is_unchanged(index, st) or (st.st_ino, st.st_ctime_ns) in self._restored:
+        if self._applied.is_unchanged(index, st):
             return False
         return self._has_others_attributes(index, step.path, st)
 

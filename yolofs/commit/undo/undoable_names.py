@@ -216,8 +216,7 @@ class UndoableNames(LeftByCommit):
         restored = self._restored_at(path, st)
         if not self._applied.is_as_left(index, st, self._store, restored):
             return False
-        is_untouched = self._applied.is_unchanged(index, st) or (st.st_ino, st.st_ctime_ns) in restored
-        return is_untouched or not self._has_others_attributes(index, path, st)
+        return self._applied.is_unchanged(index, st) or not self._has_others_attributes(index, path, st)
 
     def _has_others_attributes(self, index: int, path: RelPath, st: os.stat_result, mode: int | None = None) -> bool:
         """Tell whether what a step (by its index) left at a path has extended attributes that are
@@ -230,7 +229,7 @@ class UndoableNames(LeftByCommit):
         """Tell whether the host has given no attribute to a directory that the commit has made or
         brought back, and no mode to one that it has made.
         """
-        if self._is_by_later(path, st) or (st.st_ino, st.st_ctime_ns) in self._restored:
+        if self._is_by_later(path, st):
             return True
         has_mode = self._applied.has_mode_left(index, st, self._store)
         return has_mode and not self._has_others_attributes(index, path, st)
