@@ -154,6 +154,28 @@ def test_what_the_host_has_changed_is_drift_for_an_earlier_commit_though_an_undo
     assert file.stat().st_mtime_ns == 7 if change == "time" else os.getxattr(file, "user.host") == b"1"
 
 
+@pytest.mark.parametrize("name", ["tree/sub/new", "tree/sub/file", "tree/new"])
+def test_what_the_host_does_in_a_tree_that_an_undo_has_brought_back_is_drift_for_undoing_that(
+    yolofs: Program, name: str
+) -> None:
+    (yolofs.project / "tree/sub").mkdir(parents=True)
+    (yolofs.project / "tree/sub/file").write_text("text\n")
+    yolofs.start_session()
+    view = CoreDriver(os.fsencode(yolofs.project))
+    view.unlink(b"tree/sub/file")
+    for directory in (b"tree/sub", b"tree"):
+        view.rmdir(directory)
+    view.close()
+    yolofs("commit", "--yes")
+    yolofs("undo", "--yes")
+    (yolofs.project / name).write_text("by the host\n")
+    assert str(yolofs.project / name) in yolofs.refused("undo", "2", "--yes", code=9)
+    assert (yolofs.project / name).read_text() == "by the host\n"
+    (yolofs.project / name).unlink()
+    yolofs("undo", "2", "--yes")
+    assert not (yolofs.project / "tree").exists()
+
+
 @pytest.mark.parametrize("links", [1, 2])
 def test_what_the_host_has_written_between_two_commits_is_drift_for_the_first_one_once_the_second_is_undone(
     yolofs: Program, links: int

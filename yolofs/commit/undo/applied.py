@@ -218,6 +218,14 @@ class Applied:
             return True
         return birth_ns <= max(self.ended_ns, self._changed_ns.get(st.st_ino, 0))
 
+    def is_younger(self, path: bytes, st: os.stat_result) -> bool:
+        """Tell whether something at an absolute path was made, or written to, since the commit
+        ended.
+        """
+        if stat.S_ISREG(st.st_mode) and self.ended_ns < st.st_mtime_ns <= st.st_ctime_ns:
+            return True
+        return st.st_ctime_ns > self.ended_ns and not self.is_older(path, st)
+
     def is_unchanged(self, index: int, st: os.stat_result) -> bool:
         """Tell whether something is what a step (by its index) and those after it have left, its
         time of change included.

@@ -6,6 +6,7 @@ stays, and so does what cannot go without it.  If the host has, that is drift.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -234,6 +235,30 @@ class UndoableNames(LeftByCommit):
         has_mode = self._applied.has_mode_left(index, st, self._store)
         return has_mode and not self._has_others_attributes(index, path, st)
 
+    def _blame_inside(self, step: Place) -> bool:
+        """Note what the host has made or written to in a tree that the commit, an undo, has brought
+        back; tell whether there is any that is not to be passed over.
+        """
+        found = False
+        for path, st in self._files_below(step.path):
+            is_known = path in self._arrivals or (st.st_ino, st.st_ctime_ns) in self._restored
+            if is_known or not self._applied.is_younger(self._base.path(path), st) or self._is_by_later(path, st):
+                continue
+            found = not self._blame(path) or found
+        return found
+
+    def _files_below(self, directory: RelPath) -> Iterator[tuple[RelPath, os.stat_result]]:
+        """Yield all below a directory of base that is no directory, where that may be looked at."""
+        todo = [directory]
+        for place in todo:
+            with contextlib.suppress(PermissionError):
+                for path in self._names_in(place):
+                    st = self._base.look(path)
+                    if st is not None and stat.S_ISDIR(st.st_mode):
+                        todo.append(path)
+                    elif st is not None:
+                        yield path, st
+
     def _is_copy_as_left(self, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether nobody has changed a file that the commit copied with its directory."""
         file = self._base.on_disk(st.st_dev, st.st_ino)
@@ -289,6 +314,8 @@ class UndoableNames(LeftByCommit):
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
             is_as_left = self._is_directory_as_left if is_directory else self._is_as_left
             if is_moved or is_as_left(index, step.path, st):
+                if is_directory and not is_moved and isinstance(step, Place) and self._blame_inside(step):
+                    self._blocked.add(step.path)
                 return
             if isinstance(step, Link) and self._is_set_back(step.path, st):
                 return
