@@ -135,14 +135,17 @@ def test_what_the_host_has_changed_is_drift_for_an_earlier_commit_though_an_undo
     os.link(project / "file", project / "other")
     yolofs.start_session()
 
-    def committed(act: str, *arguments: bytes | int) -> None:
-        view = CoreDriver(os.fsencode(project))
-        getattr(view, act)(*arguments)
-        view.close()
-        yolofs("commit", "--yes")
-
-    committed("chmod", b"file", 0o700)
-    committed(*(("rename", b"file", b"away") if what == "moved" else ("unlink", b"other")))
+    view = CoreDriver(os.fsencode(project))
+    view.chmod(b"file", 0o700)
+    view.close()
+    yolofs("commit", "--yes")
+    view = CoreDriver(os.fsencode(project))
+    if what == "moved":
+        view.rename(b"file", b"away")
+    else:
+        view.unlink(b"other")
+    view.close()
+    yolofs("commit", "--yes")
     path = project / ("away" if what == "moved" else "file")
     if change == "time":
         os.utime(path, ns=(0, 7))
