@@ -22,18 +22,35 @@ _BREAKS = frozenset(":=@")
 class _Shell(ShellComplete):
     """Takes note of what stands before the word that is completed, and offers whole words: click
     offers for ``--option=`` only the value.
+
+    Gets the line as it was typed: what the shell will make of a ``~`` is looked for.
     """
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        *words, last = split_arg_string(os.environ["COMP_WORDS"])[1:] or [""]
+        if last and not os.environ["COMP_CWORD"]:
+            words, last = [*words, last], ""
+        return [os.path.expanduser(word) for word in words], last
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         is_after_dashes.set("--" in args)
-        found = super().get_completions(args, incomplete)
+        tilde, home = self._tilde(incomplete)
+        found = super().get_completions(args, home + incomplete.removeprefix(tilde))
         option, equals, _ = incomplete.partition("=")
-        if not equals or not option.startswith("-") or "--" in args:
-            return found
+        before = f"{option}=" if equals and option.startswith("-") and "--" not in args else ""
         return [
-            CompletionItem(f"{option}={item.value}", item.type, item.help) if item.type == "plain" else item
+            CompletionItem(before + tilde + item.value.removeprefix(home), item.type, item.help)
+            if item.type == "plain"
+            else item
             for item in found
         ]
+
+    def _tilde(self, incomplete: str) -> tuple[str, str]:
+        """Return with what in the word the shell means a home directory, and that directory."""
+        tilde, slash, _ = incomplete.partition("/")
+        if not slash or not tilde.startswith("~") or not os.environ["COMP_CWORD"].startswith(f"{tilde}/"):
+            return "", ""
+        return tilde, os.path.expanduser(tilde)
 
 
 class _Bash(_Shell, BashComplete):
@@ -59,6 +76,7 @@ _yolofs_completion() {{
                     \\"*)
                         [[ $value == *!* ]] && continue
                         for line in '\\' '"' '$' '`'; do value=${{value//"$line"/"\\\\$line"}}; done ;;
+                    \\~*/*) printf -v value '%s/%q' "${{piece%%/*}}" "${{value#*/}}" ;;
                     *) printf -v value %q "$value" ;;
                 esac
                 COMPREPLY+=("$value")
@@ -72,13 +90,11 @@ complete -o nosort -F _yolofs_completion yolofs
     """Where the part that the shell inserts begins in each word on offer."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        words, piece = split_arg_string(os.environ["COMP_WORDS"])[1:], os.environ["COMP_CWORD"]
-        if not piece or not words:
-            return words, ""
-        typed = (split_arg_string(piece) or [""])[-1]
+        words, last = super().get_completion_args()
+        typed = (split_arg_string(os.environ["COMP_CWORD"]) or [""])[-1]
         begin = "" if typed in _BREAKS else typed
-        self._at = len(words[-1]) - len(begin) if words[-1].endswith(begin) else 0
-        return words[:-1], words[-1]
+        self._at = len(last) - len(begin) if last.endswith(begin) else 0
+        return words, last
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         return f"{item.type},{item.value[self._at :]}"
@@ -103,8 +119,11 @@ _yolofs_completion() {{
                 [[ -n $about ]] && apart=(-l)
                 [[ $value == *[:/] ]] && apart+=(-S '') ;;
         esac
-    done < <(env COMP_WORDS="${{words[*]}}" COMP_CWORD=$((CURRENT - 1)) {COMPLETION_VARIABLE}=zsh_complete \\
-        "${{program/#\\~\\//$HOME/}}" 2>/dev/null)
+    done < <(env COMP_WORDS="${{words[1,CURRENT]}}" COMP_CWORD="${{words[CURRENT]}}" \\
+        {COMPLETION_VARIABLE}=zsh_complete "${{program/#\\~\\//$HOME/}}" 2>/dev/null)
+    if [[ $PREFIX == \\~*/* ]]; then
+        IPREFIX+=${{PREFIX%%/*}}/ PREFIX=${{PREFIX#*/}} plain=("${{(@)plain#*/}}")
+    fi
     (( $#plain )) && compadd -V yolofs "${{apart[@]}}" -d shown -a plain
 }}
 
@@ -145,11 +164,6 @@ end
 
 complete --no-files --keep-order --command yolofs --arguments '(_yolofs_completion)'
 """
-
-    def get_completion_args(self) -> tuple[list[str], str]:
-        words = split_arg_string(os.environ["COMP_WORDS"])[1:]
-        is_begun = bool(os.environ["COMP_CWORD"])
-        return (words[:-1], words[-1]) if is_begun and words else (words, "")
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         about = _one_line(item.help)

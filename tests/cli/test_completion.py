@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,7 @@ def offered(yolofs: Program, *words: str, cwd: Path | None = None, shell: str = 
         cwd=cwd,
         _YOLOFS_COMPLETE=f"{shell}_complete",
         COMP_WORDS=" ".join(words),
-        COMP_CWORD=words[-1] if shell == "fish" else str(len(words) - 1),
+        COMP_CWORD=words[-1],
     )
     assert not done.err
     if shell == "fish":
@@ -264,25 +266,14 @@ SHELLS = {
 }
 
 
-@pytest.mark.mount
-@pytest.mark.parametrize("shell", points(list(SHELLS), "shells", some=1))
-def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
-    yolofs: Program, shell: str, tmp_path: Path
-) -> None:
-    """In a terminal, with nothing set up but what the help says."""
-    with yolofs.mounted() as view:
-        (view / "d").mkdir()
-        (view / f"d/{HOSTILE}").touch()
-        (view / "d/\x1b]0;title\x07").touch()  # is not offered at all
-        yolofs("snapshot", "before it")
-        yolofs("snapshot", "--", f"s{HOSTILE}")
-    home, programs = tmp_path / "home", tmp_path / "bin"
+@contextlib.contextmanager
+def at_a_prompt(yolofs: Program, shell: str, home: Path, programs: Path) -> Iterator[Terminal]:
+    """Start a shell in the project, with nothing set up but what the help says."""
     start = home / SHELLS[shell]
     for directory in (start.parent, programs):
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
     (programs / "yolofs").write_text(f'#!/bin/sh\nexec {" ".join(yolofs.command)} "$@"\n')
     (programs / "yolofs").chmod(0o755)
-    (home / "way off").touch()
     evaluate = "yolofs completion fish | source" if shell == "fish" else f'eval "$(yolofs completion {shell})"'
     prompt = "set fish_greeting; function fish_prompt; echo 'ready> '; end" if shell == "fish" else "PS1='ready> '"
     start.write_text(f"{evaluate}\n{prompt}\n")
@@ -299,6 +290,25 @@ def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
         XDG_CONFIG_HOME=str(home / ".config"),
     ) as terminal:
         terminal.wait_for("ready> ")
+        yield terminal
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize("shell", points(list(SHELLS), "shells", some=1))
+def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
+    yolofs: Program, shell: str, tmp_path: Path
+) -> None:
+    """In a terminal."""
+    with yolofs.mounted() as view:
+        (view / "d").mkdir()
+        (view / f"d/{HOSTILE}").touch()
+        (view / "d/\x1b]0;title\x07").touch()  # is not offered at all
+        yolofs("snapshot", "before it")
+        yolofs("snapshot", "--", f"s{HOSTILE}")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "way off").touch()
+    with at_a_prompt(yolofs, shell, home, tmp_path / "bin") as terminal:
         for begin, end, rest in (
             ("travel be", "before\\ it", "travel|before it"),
             ("commit d/", "-n", f"commit|d/{HOSTILE}"),
@@ -315,6 +325,32 @@ def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
             terminal.type_until_gone("\x0c", f"<yolofs|{rest}>")
         assert "title" not in terminal.seen
     assert not (yolofs.project / "ran").exists()
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_path_that_begins_with_a_tilde_is_completed_by_what_is_staged(
+    yolofs: Program, shell: str, tmp_path: Path
+) -> None:
+    """The shell itself completes files there; a name that begins with a tilde stays one."""
+    project = yolofs.project
+    with yolofs.mounted() as view:
+        (view / "new file").touch()
+        (view / "~").mkdir()
+        (view / "~/odd").touch()
+    (project / "not staged").touch()
+    home = project.parent
+    with at_a_prompt(yolofs, shell, home, tmp_path / "bin") as terminal:
+        for begin, end, rest in (
+            (f"commit ~/{project.name}/n", f"~/{project.name}/new\\ file", f"commit|{project}/new file"),
+            (f"-C ~/{project.name} commit n", "commit new\\ file", f"-C|{project}|commit|new file"),
+            ("commit '~/o", "~/odd", "commit|~/odd"),
+        ):
+            terminal.type(f"yolofs {begin}\t")
+            terminal.wait_for_screen(end)
+            terminal.type("\x01printf '<%s|%s|%s|%s|%s>\\n' \r")
+            terminal.wait_for_screen(f"<yolofs|{rest}")
+            terminal.type_until_gone("\x0c", f"<yolofs|{rest}")
 
 
 @pytest.mark.mount
