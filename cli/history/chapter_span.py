@@ -10,6 +10,15 @@ from yolofs.paths import Generation
 from yolofs.session.history import Chapter, DroppedJournal
 
 
+def told_ns(time_ns: int, generation: int, commit_ns: int | None) -> int:
+    """Return the time to show for what leads to a generation or starts it, after a commit that was
+    done at ``commit_ns``.
+
+    What a commit leaves staged, generation 1, was written down before it was done.
+    """
+    return max(time_ns, commit_ns or 0) if generation == 1 else time_ns
+
+
 class ChapterSpan(NamedTuple):
     """What of a chapter is wanted."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart
 from yolofs.audit.runs import Run, generation_of, read_runs
-from yolofs.cli.history.chapter_span import ChapterSpan
+from yolofs.cli.history.chapter_span import ChapterSpan, told_ns
 from yolofs.cli.history.history_items import LeftOut, WantedHistory, dropped_notes, items_of, markers_of
 from yolofs.cli.history.visible_records import count_since
 from yolofs.cli.options import options
@@ -27,6 +27,7 @@ def emit_all(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: Left
     session = wanted.session
     path_display = PathDisplay(session.base.root, session.base.relative(session.project))
     width = _width(spans)
+    commit_ns: int | None = None
     for span in spans:
         for dropped, notes in dropped_notes(span, wanted):
             for note in notes:
@@ -36,13 +37,15 @@ def emit_all(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: Left
         for item in items_of(span, wanted, left_out):
             is_empty = False
             if isinstance(item, RecordEntry):
-                line = record_line(item, path_display, width) + ("" if item.is_live else "  [dead]")
+                time_ns = told_ns(item.record.time_ns, item.generation, commit_ns)
+                line = record_line(item, path_display, width, time_ns) + ("" if item.is_live else "  [dead]")
                 emit(paint(line, "dim") if is_past or not item.is_live else line)
             else:
                 line = _note_line(item, width)
                 emit(paint(line, "dim") if is_past else line)
         if is_past and not (is_empty and (wanted.paths or wanted.run is not None)):
             emit(paint(_commit_line(span.chapter, width), "dim"))
+        commit_ns = span.chapter.ended_ns
 
 
 def documents(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: LeftOut) -> Iterator[dict[str, Any]]:
@@ -67,6 +70,7 @@ def emit_short(spans: Sequence[ChapterSpan], session: Session) -> None:
     width = _width(spans)
     hidden: Counter[str] = Counter()
     known = {run.number: run for run in read_runs(session.directory)}
+    commit_ns: int | None = None
     for span in spans:
         for dropped in span.dropped:
             of_dropped = dropped.notes if options().guard is None else []
@@ -82,7 +86,8 @@ def emit_short(spans: Sequence[ChapterSpan], session: Session) -> None:
             if isinstance(entry.record, Travel) and entry.record.is_anew:
                 continue  # the marker that follows says what was done
             if entry.record.time_ns not in made and entry.generation <= span.chapter.count_seen:
-                text = record_line(entry, path_display, width) + ("" if entry.is_live else "  [dead]")
+                time_ns = told_ns(entry.record.time_ns, entry.generation, commit_ns)
+                text = record_line(entry, path_display, width, time_ns) + ("" if entry.is_live else "  [dead]")
                 lines.append((entry.record.time_ns, text, entry.is_live))
         for _, line, is_live in sorted(lines, key=lambda line: line[0]):
             emit(line if is_live and not is_past else paint(line, "dim"))
@@ -90,6 +95,7 @@ def emit_short(spans: Sequence[ChapterSpan], session: Session) -> None:
             emit(paint(_commit_line(span.chapter, width), "dim"))
         elif span.end is None and (count := count_since(session)):
             emit(f"and {count} record{'s' if count > 1 else ''} since, not snapshotted yet")
+        commit_ns = span.chapter.ended_ns
         hidden += _beside(span, notes)
     if hidden and options().guard is None:
         counts = [f"{count} {what}{'s' if count > 1 else ''}" for what, count in hidden.items()]

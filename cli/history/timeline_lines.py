@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
+from yolofs.cli.history.chapter_span import told_ns
 from yolofs.cli.history.visible_records import count_since, segment_counts
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, has_unicode, local_time, paint
@@ -22,23 +23,27 @@ def emit_timeline(session: Session, earlier: Sequence[Chapter]) -> None:
     """Write the generations that earlier commits have ended, then those of the present journal."""
     nodes = session.timeline.nodes(segment_counts(session))
     signs = graph.UNICODE if has_unicode() else graph.ASCII
+    commit_ns: int | None = None
     for chapter in earlier:
-        _emit_chapter(chapter, signs)
+        _emit_chapter(chapter, signs, commit_ns)
+        commit_ns = chapter.ended_ns
     number_width = len(str(nodes[-1].number))
     for node, row in zip(nodes, graph.draw_graph(nodes, signs), strict=True):
-        text = f"{row.beside}  {node.number:>{number_width}}  {_text(node)}".rstrip()
+        text = f"{row.beside}  {node.number:>{number_width}}  {_text(node, commit_ns)}".rstrip()
         emit(_painted(text, node))
         if row.below:
             emit(row.below)
     _emit_rest(session)
 
 
-def _emit_chapter(chapter: Chapter, signs: graph.Signs) -> None:
-    """Write what led to a commit, without the steps of one of hunks."""
+def _emit_chapter(chapter: Chapter, signs: graph.Signs, commit_ns: int | None) -> None:
+    """Write what led to a commit, without the steps of one of hunks; ``commit_ns``: when the commit
+    before it was done.
+    """
     nodes = _nodes(chapter)[: chapter.count_seen + 1]
     width = len(str(nodes[-1].number))
     for node, row in zip(nodes, graph.draw_graph(nodes, signs), strict=True):
-        emit(paint(f"{row.beside}  {node.number:>{width}}  {_text(node)}".rstrip(), "dim"))
+        emit(paint(f"{row.beside}  {node.number:>{width}}  {_text(node, commit_ns)}".rstrip(), "dim"))
         if row.below:
             emit(paint(row.below, "dim"))
     when = f"{local_time(chapter.ended_ns)}  " if chapter.ended_ns is not None else ""
@@ -51,16 +56,17 @@ def _nodes(chapter: Chapter) -> list[GenerationInfo]:
     return [structs.replace(node, is_present=False) for node in chapter.timeline.nodes(counts)]
 
 
-def _text(node: GenerationInfo) -> str:
+def _text(node: GenerationInfo, commit_ns: int | None) -> str:
+    when = local_time(told_ns(node.time_ns, node.number, commit_ns)) if node.kind is not GenerationKind.BASE else ""
     if node.kind is GenerationKind.BASE:
         what = "base"
     elif node.is_anew:
-        what = f"{local_time(node.time_ns)}  all written anew"
+        what = f"{when}  all written anew"
     elif node.kind is GenerationKind.TRAVEL:
         named = f" ({display(node.name)})" if node.name else ""
-        what = f"{local_time(node.time_ns)}  travel to {node.target}{named}"
+        what = f"{when}  travel to {node.target}{named}"
     else:
-        what = f"{local_time(node.time_ns)}  {display(node.name) if node.name else 'snapshot'}"
+        what = f"{when}  {display(node.name) if node.name else 'snapshot'}"
         what += f", {_count(node.record_count)}" if node.record_count is not None else ""
     marks = ([] if node.is_live else ["dead"]) + (["present"] if node.is_present else [])
     return what + (f"  [{', '.join(marks)}]" if marks else "")

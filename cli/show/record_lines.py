@@ -42,10 +42,12 @@ def record_word(record: Record) -> str:
             assert_never(record)
 
 
-def record_line(entry: RecordEntry, path_display: PathDisplay, width: int) -> str:
-    """Return a record in one line; ``width`` is that of the column of generations."""
+def record_line(entry: RecordEntry, path_display: PathDisplay, width: int, time_ns: int) -> str:
+    """Return a record in one line; ``width`` is that of the column of generations, ``time_ns`` when
+    it counts as made.
+    """
     record = entry.record
-    head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {record_word(record):<8}"
+    head = f"{local_time(time_ns)}  {entry.generation:>{width}}  {record_word(record):<8}"
     runs = sorted(runs_in(record) - {0})
     by = f"  [run{'s' if len(runs) > 1 else ''} {', '.join(map(str, runs))}]" if runs else ""
     return f"{head}  {_record_text(record, path_display)}".rstrip() + by

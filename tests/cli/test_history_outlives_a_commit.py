@@ -578,3 +578,20 @@ def test_an_abort_of_what_no_run_has_made_is_in_the_log(tmp_path: Path) -> None:
         (view / "a").write_text("a")
         program("abort", "--yes")
         assert program("log").out.splitlines()[0].endswith("  abort")
+
+
+def test_what_a_commit_has_left_is_told_with_no_earlier_time_than_the_commit(committed: Program) -> None:
+    """It is written down before the commit is done, which may take a while."""
+    done = committed.session / "commits/1/done"
+    left_ns = next(
+        record["time_ns"]
+        for record in committed("log", "--json").json["records"]
+        if record.get("name") == "left by commit 1"
+    )
+    os.utime(done, ns=(left_ns + 5 * 10**9,) * 2)
+    for words in (("log",), ("log", "-v"), ("timeline",)):
+        lines = committed(*words).out.splitlines()
+        (at,) = (number for number, line in enumerate(lines) if re.search(r"(?<!left by )commit +1$", line))
+        (commit,) = re.findall(r"\d\d:\d\d:\d\d", lines[at])
+        left = [line for line in lines[at + 1 :] if "left by commit 1" in line]
+        assert [re.findall(r"\d\d:\d\d:\d\d", line) for line in left] == [[commit]]
