@@ -9,6 +9,7 @@ from yolofs.cli.completion.completing import restorable_paths, sources
 from yolofs.cli.history.restoring import bring_back, drop_picked
 from yolofs.cli.history.versions import joined_run
 from yolofs.cli.path_types import PATH
+from yolofs.errors import UsageError
 
 
 class _Command(click.Command):
@@ -49,6 +50,9 @@ def command(paths: tuple[bytes, ...], text: str, words: tuple[str, ...], as_json
     if words:
         drop_picked(text, picks_of_option(words), paths, as_json=as_json)
         return
+    if not paths and text in ("run", "commit"):
+        hint = f"yolofs {text}s lists them; then --from {text} N PATH..."
+        raise UsageError(f"--from {text} needs a number, and a path to bring back", hint=hint)
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.", click.get_current_context())
     bring_back(text, paths, as_json=as_json)

@@ -12,7 +12,7 @@ from yolofs.cli.output import emit_json, emit_number
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project.connection import connected
 from yolofs.cli.project.project import find_project, reading, writing
-from yolofs.errors import GenerationError, YolofsError
+from yolofs.errors import GenerationError, UsageError, YolofsError
 from yolofs.paths import Generation, in_shell
 
 _RUN = re.compile(r"run[ :]\d+")
@@ -22,10 +22,15 @@ class _Command(click.Command):
     """Takes several paths after one ``--only``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _with_paths_apart(args))
+        rest = super().parse_args(ctx, _with_paths_apart(args))
+        if rest and not ctx.resilient_parsing:
+            words = [in_shell(os.fsencode(word)) for word in (ctx.params["target"], "--only", *rest)]
+            hint = f"paths alone: yolofs travel {' '.join(words)}"
+            raise UsageError(f"travel takes one generation, and then there is {words[2]}", hint=hint)
+        return rest
 
 
-@click.command(cls=_Command)
+@click.command(cls=_Command, context_settings={"allow_extra_args": True})
 @click.argument("target", metavar="GENERATION|NAME|-", shell_complete=generations)
 @click.option(
     "--force",

@@ -255,6 +255,17 @@ def test_a_run_is_two_words_also_after_an_equals_sign_and_needs_its_number(yolof
         assert yolofs("restore", "--from=commit", "1", "a.txt").out.startswith("M  a.txt\n")
         said = yolofs.refused("restore", "a.txt", "--from", "commit", code=7)
         assert "no number is given\nhint: yolofs commits lists them; then commit N" in said
+        said = yolofs.refused("restore", "--from", "commit", code=2)
+        assert "needs a number, and a path to bring back\nhint: yolofs commits lists them; then --from commit N" in said
+
+
+def test_a_travel_with_a_second_word_is_told_how_a_part_of_a_generation_comes_back(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("new\n")
+        yolofs("snapshot")
+        said = yolofs.refused("travel", "1", "a.txt", "b.txt", code=2)
+        assert "takes one generation" in said
+        assert "hint: paths alone: yolofs travel 1 --only a.txt b.txt" in said
 
 
 def test_restore_and_cat_refuse_a_path_that_is_nowhere(yolofs: Program) -> None:
