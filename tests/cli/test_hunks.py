@@ -141,6 +141,22 @@ def test_a_dropped_hunk_is_as_in_base_and_all_else_stays(yolofs: Program, view: 
     assert (view / "text").read_text() == BOTH
 
 
+def test_a_deletion_in_a_directory_that_was_then_moved_is_dropped_where_that_lies_now(
+    yolofs: Program, view: Path
+) -> None:
+    """What else was deleted with it stays so."""
+    (yolofs.project / "d/e").mkdir(parents=True)
+    for name in ("one", "two"):
+        (yolofs.project / f"d/e/{name}").write_text(f"{name}\n")
+    shutil.rmtree(view / "d/e")
+    (view / "d").rename(view / "elsewhere")
+    hunks = {hunk["path"].rpartition("/")[2]: hunk["id"] for hunk in yolofs("hunks", "--json").json["hunks"]}
+    yolofs("restore", "--hunk", hunks["two"])
+    assert (view / "elsewhere/e/two").read_text() == "two\n"
+    assert os.listdir(view / "elsewhere/e") == ["two"]
+    assert {"D  d/e/one", "R  d/ -> elsewhere/"} <= set(yolofs("status").out.splitlines())
+
+
 def test_dropping_every_hunk_leaves_nothing_staged(yolofs: Program, view: Path) -> None:
     names = " ".join(one["id"] for one in hunks(yolofs))
     done = run_with_input(["restore", "--hunk", "-"], yolofs.project, names.encode())

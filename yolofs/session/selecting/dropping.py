@@ -241,8 +241,8 @@ class _TakingBack(ViewWriter):
         """The changes of which what was there is not brought back yet."""
 
     def remove(self, paths: Iterable[RelPath]) -> None:
-        """Remove what has come back with the directory that it lay in."""
-        for path in paths:
+        """Remove what has come back with the directory that it lay in, which may lie elsewhere now."""
+        for path in map(self._moving.old, paths):
             with self.held(path) as inode:
                 is_directory = inode.is_directory
             with self.parent(path) as (parent, name):
