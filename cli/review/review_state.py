@@ -116,6 +116,8 @@ class ReviewState:
         """Its lines could not be read when the cursor came to it."""
         self._history: list[list[Before] | _Done] = []
         self._dropping: Drop | None = None
+        self._back: tuple[RelPath, ...] = ()
+        """What was taken back, until a comparison has it: there the cursor goes."""
 
     # ---- what there is
 
@@ -225,7 +227,13 @@ class ReviewState:
         self._forget_views(tree)
         self.tree = tree
         line, top, aside = self.line, self.line_top, self.aside
-        self._keep_place(before, path_display)
+        back = self._first_of(self._back)
+        if back is not None:
+            self.row = tree.show(back)
+        else:
+            self._keep_place(before, path_display)
+        if back is not None or not comparison.is_partial:
+            self._back = ()
         wanted = self._shown() if not self.is_unreadable else None  # which is tried again when the cursor comes back
         if path_display is not None and self.change is not None and self.change.path == path_display:
             self.line, self.line_top, self.aside = line, top, aside
@@ -296,18 +304,23 @@ class ReviewState:
         self.mode, self.focus = ReviewMode.LIST, Focus.LIST
         self._views.clear()  # nobody is to take the lines of before for what was merged
         command = self.done(message, done)
-        found = [node for path in done.paths if (node := self.tree.by_key.get((path, False))) is not None]
-        if found:
-            self.row = self.tree.show(found[0])
+        if (node := self._first_of(done.paths)) is not None:
+            self.row = self.tree.show(node)
         return command
+
+    def _first_of(self, paths: Iterable[RelPath]) -> Node | None:
+        """Return the first change at some paths that the list has."""
+        keys = ((path, is_second) for path in paths for is_second in (False, True))
+        return next((node for key in keys if (node := self.tree.by_key.get(key)) is not None), None)
 
     def undone(self, message: str) -> ReviewEffect:
         """Note that the last action was taken back: its hunks are accepted as before, unless the
-        next comparison finds them changed.
+        next comparison finds them changed.  The cursor goes to them.
         """
         last = self._history.pop()
         assert isinstance(last, _Done)
         self.accepted.put_back_at_once(last.before)
+        self._back = last.done.paths
         return self.done(message)
 
     def committed(self, message: str) -> ReviewEffect:

@@ -36,10 +36,11 @@ def test_drops_that_are_taken_back_leave_a_rename_a_rename(yolofs: Program, view
             at(terminal, name)
             terminal.type("d\r")
             terminal.wait_for_screen(f"dropped src/{name}")
-        terminal.type("u")
-        terminal.wait_for_screen("taken back: src/new.txt", "3 changes")
-        terminal.type("u")
-        terminal.wait_for_screen("taken back: src/renamed.py", "4 changes")
+        for name, count in (("new.txt", 3), ("renamed.py", 4)):
+            at(terminal, "gone.txt")
+            terminal.wait_for_screen("-precious")
+            terminal.type("u")  # the cursor goes to what has come back
+            terminal.wait_for_screen(f"taken back: src/{name}", f"{count} changes", gone="-precious")
     assert yolofs("status").out.partition("\n\n")[2] == before
     assert "R  src/b.py -> src/renamed.py" in before
 
