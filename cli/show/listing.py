@@ -36,6 +36,10 @@ _HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE = (
     "what the host would run or trust:",
 )
 """The titles of the sections of a list, in this order."""
+_IN_PROJECT = "in the project:"
+"""The title of the first section, where it is not the first."""
+_MOST_LAST = 12
+"""How many lines about marked changes may come last, as there is room for others before them."""
 _PLAIN = bytes(code for code in range(ord("!"), ord("~") + 1) if code not in b'"\\')
 """The characters of names that are shown as they are."""
 _WORDS = {
@@ -164,6 +168,8 @@ def emit_changes(
         by_title[title].append(line)
     if short is not None and shortener is not None:
         by_title[_HERE] += group_lines(short.groups, shortener, path_display)
+    if len(by_title[_CODE]) > max(len(by_title[_HERE]), _MOST_LAST):  # what ends a long list is seen
+        by_title[_IN_PROJECT] = by_title.pop(_HERE)
     is_first = True
     for title, lines in by_title.items():
         if lines and title:

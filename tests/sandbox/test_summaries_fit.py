@@ -139,6 +139,24 @@ def test_an_edit_is_seen_beside_a_tool_that_was_installed_at_home(repository: Pr
     assert f"\nA  {tools}/demo/lib/demo/part7.py  [run by tools]\n" in unfolded
 
 
+def test_an_edit_is_seen_beside_many_files_of_which_each_has_a_mark_of_its_own(repository: Program) -> None:
+    """These are listed before it then, and each of them still has a line."""
+    names = [".dir-locals.el", ".envrc", ".exrc", ".gdbinit", ".lldbinit", ".mise.toml", ".nvimrc", ".vimrc"]
+    names += [".claude/settings.json", ".git/hooks/pre-push", ".git/hooks/pre-commit", ".pre-commit-config.yaml"]
+    names += [".idea/workspace.xml", ".vscode/tasks.json", ".zed/tasks.json", "rust-toolchain.toml"]
+    script = "echo 'one = 2' > src/one.py; mkdir .claude .idea .vscode .zed; for i; do echo x > $i; done"
+    said = repository("run", "sh", "-c", script, "sh", *names).err
+    assert "\n  M  src/one.py\n" in said[-LINES_OF_A_TERMINAL * 40 :]
+    for words in (["status"], ["commit", "--trusted"]):
+        with Terminal(repository.project, words, size=(100, LINES_OF_A_TERMINAL), NO_COLOR="1") as terminal:
+            if words == ["commit", "--trusted"]:
+                terminal.wait_for("[y/N")
+                terminal.type("n\r")
+            terminal.wait()
+            assert "\nM  src/one.py\n" in terminal.screen
+            assert [name for name in names if f"A  {name}  [" not in terminal.text] == []
+
+
 def test_what_one_line_tells_of_many_marked_files_has_to_be_named_all_the_same(
     repository: Program, tools: Path
 ) -> None:
