@@ -86,7 +86,7 @@ class NewObjects:
         if change is not None and change.kind is ChangeKind.ADDED and change.new is not None:
             if self._is_in_gone_pack(name):  # it was unpacked
                 return None
-            return parents_of(unpacked(read_side(change.new, self._store, MOST_OBJECT_BYTES) or b""), name)
+            return parents_of(self._loose(name), name)
         return self._parents_in_packs(name, path) if change is None else None
 
     def _parents_in_packs(self, name: bytes, path: bytes) -> list[bytes] | None:
@@ -106,8 +106,8 @@ class NewObjects:
         return self._asked <= _MOST_ASKED and is_name(name) and is_called(self._packed(name), name)
 
     def has_repacked(self, path: bytes) -> bool:
-        """Tell whether new packs hold all objects of a removed pack, unchanged; ``path`` is any
-        file of that pack.
+        """Tell whether new packs, or new loose files, hold all objects of a removed pack, unchanged;
+        ``path`` is any file of that pack.
 
         True only of a pack of no more than 2,000 objects, all of them small.
         """
@@ -125,9 +125,28 @@ class NewObjects:
             index = PackIndex(self._opened(gone.old), len(digits) // 2)
             self._asked += index.count
             names = (name.hex().encode() for name in index.names())
-            return self._asked <= _MOST_ASKED and all(is_called(self._packed(name), name) for name in names)
+            return self._asked <= _MOST_ASKED and all(map(self._has_come, names))
         except (DamagedPackError, OSError):
             return False
+
+    @property
+    def has_packs(self) -> bool:
+        """Whether packs came."""
+        return any(
+            name.startswith(_PACKS) and name.endswith(_PACK) and change.kind is ChangeKind.ADDED
+            for name, change in self._changes.items()
+        )
+
+    def _has_come(self, name: bytes) -> bool:
+        """Tell whether an object has come, in a pack or loose."""
+        return is_called(self._packed(name), name) or is_called(self._loose(name), name)
+
+    def _loose(self, name: bytes) -> bytes:
+        """Return the content of a loose object that came, as :func:`unpacked` returns it."""
+        change = self._changes.get(b"objects/" + name[:2] + b"/" + name[2:])
+        if change is None or change.kind is not ChangeKind.ADDED or change.new is None:
+            return b""
+        return unpacked(read_side(change.new, self._store, MOST_OBJECT_BYTES) or b"")
 
     def _packed(self, name: bytes) -> bytes:
         """Return what a pack that came has of an object, as :func:`unpacked` returns it."""

@@ -95,7 +95,9 @@ class GitDirectory:
             for count, what in ((removed, "removed"), (changed, "changed"))
             if count
         ]
-        return ["packed", *told] if packed else told
+        if not packed:
+            return told
+        return ["packed" if found.has_packs else "unpacked", *told]
 
     def _is_written_over(self, name: bytes, change: Change) -> bool:
         if change.new is None or (change.metadata == (Aspect.TIME,) and not change.content):

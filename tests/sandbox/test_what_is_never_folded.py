@@ -97,6 +97,15 @@ def test_a_pack_that_comes_without_all_that_the_one_before_had_does_not_hide_wha
     assert "packed" not in told_of_git(repository)
 
 
+def test_a_pack_that_was_unpacked_is_not_told_as_removed_unless_objects_of_it_are_gone(repository: Program) -> None:
+    git(repository.project, "gc", "-q")
+    unpack = "mv .git/objects/pack/*.pack all; rm -f .git/objects/pack/*; git unpack-objects -q < all; rm -f all"
+    repository("run", "sh", "-c", unpack)
+    assert told_of_git(repository) == "unpacked"
+    repository("run", "sh", "-c", "rm .git/objects/$(git rev-parse HEAD: | sed 's,..,&/,')")
+    assert re.fullmatch(r"\d object files removed", told_of_git(repository))
+
+
 def test_a_commit_that_was_unpacked_is_not_new(repository: Program) -> None:
     git(repository.project, "commit", "-q", "--allow-empty", "-m", "second of the user")
     git(repository.project, "gc", "-q")
