@@ -26,6 +26,7 @@ from yolofs.daemon.asks.notifier import Notifier
 from yolofs.daemon.blockers import Blockers, mount_entry
 from yolofs.daemon.follow.base_changes import BaseChanges
 from yolofs.daemon.follow.rule_keeper import RuleKeeper
+from yolofs.daemon.follow.rule_watch import wait_until_taken_up
 from yolofs.daemon.lending import Lending, or_end_mount
 from yolofs.daemon.loop_calls import Call
 from yolofs.daemon.rpc import daemon_files as files
@@ -103,7 +104,7 @@ class Host:
             last_id=last_ask(session.directory),
             hears_of_interrupts=make_transport.tells_interrupts,
         )
-        self.notifier = Notifier(session.project, rule_files.asks.notify)
+        self.notifier = Notifier(session.project, rule_files.asks.notify, lambda: wait_until_taken_up(self.rules))
         self._mount = Mount(
             self._overlay,
             self.mountpoint,

@@ -26,7 +26,7 @@ from yolofs.system.processes import ending_text, pidfd_of, session_members
 from yolofs.text.json_text import encode_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from yolofs.daemon.asks.broker import Broker
 
@@ -43,8 +43,10 @@ class Notifier:
     that came meanwhile.
     """
 
-    def __init__(self, project: bytes, command: str) -> None:
+    def __init__(self, project: bytes, command: str, settle: Callable[[], Awaitable[object]]) -> None:
+        """``settle`` waits until the command is the one that the user's file names now."""
         self._command = command
+        self._settle = settle
         self._project = project
         self._told = 0
         """The highest number of an ask that was seen."""
@@ -67,8 +69,6 @@ class Notifier:
 
     def asked(self, ask: Ask) -> None:
         """Have the user told of an ask that is new."""
-        if not self._command:
-            return
         self._waiting[ask.id] = ask
         if ask.id > self._told:
             self._told = ask.id
@@ -104,8 +104,9 @@ class Notifier:
             while True:
                 await self._came.wait()
                 self._came = trio.Event()
+                await self._settle()
                 ask, self._newest = self._newest, None
-                if ask is not None:
+                if ask is not None and self._command:
                     before, self.problem = self.problem, await self._tell(ask)
                     if self.problem and self.problem != before:
                         log.warning("%s", self.problem)

@@ -59,6 +59,11 @@ class RuleKeeper:
                 self._take_up(self._asks)
             self._renew()
 
+    def is_up_to_date(self) -> bool:
+        """Tell whether the files are as they were when they were taken up."""
+        with self._lock:
+            return self.files.are_as_read()
+
     def count_waiting(self) -> int:
         """Return how many rules wait to be agreed to, as the files are now, be that taken up yet or
         not.

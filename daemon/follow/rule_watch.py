@@ -61,6 +61,13 @@ async def watch_rules(keeper: RuleKeeper, warn: Callable[[], object]) -> None:
             nursery.cancel_scope.cancel()
 
 
+async def wait_until_taken_up(keeper: RuleKeeper) -> None:
+    """Wait until what the files say now is in force, for no longer than that may take."""
+    with trio.move_on_after(_POLL_S + _AT_MOST_S):
+        while not await trio.to_thread.run_sync(keeper.is_up_to_date):
+            await trio.sleep(_SETTLE_S / 2)
+
+
 async def _settle(paths: Mapping[Level, bytes], before: FileStates, now: FileStates) -> None:
     """Wait until the files stay as they are ``now``, or some of them have not for a while.
 

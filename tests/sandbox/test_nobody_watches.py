@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.asking import wait_for_asks
+from tests.support.asking import reader, wait_for_asks
 from tests.support.program import Program, connected, replace_text, stop, wait_until
 from tests.support.started import start
 from tests.support.terminal import Terminal
@@ -302,6 +302,25 @@ def test_notify_gets_the_ask_as_json_and_gives_time_to_answer(asking: Program, h
             words = shlex.split(document["answer"].replace("allow|deny", "allow"))
             asking(*words[1:])
             assert process.communicate(timeout=60)[0] == b"the secret\n"
+
+
+def test_a_command_that_was_just_replaced_is_not_run_any_more(asking: Program, home: Path, tmp_path: Path) -> None:
+    """Also if an ask comes before the daemon has heard of the change."""
+    told, config = tmp_path / "told", home / ".config/yolofs/config.toml"
+    view = Path(asking.daemon["mountpoint"]) / str(asking.project)[1:]
+    expected = []
+    replace_text(config, "notify = 'true'\n")
+    with connected(asking) as calls:
+        calls.reload_rules()
+    for number in range(10):
+        replace_text(config, f"notify = 'echo {number} >> {told}'\n")
+        with reader(view / "secret/a") as blocked, connected(asking) as calls:
+            (ask,) = wait_for_asks(calls, 1)
+            expected.append(str(number))
+            wait_until(lambda: told.exists() and len(told.read_text().split()) >= len(expected), "it has been run")
+            assert told.read_text().split() == expected
+            calls.answer(AnswerParams(ask.id, "deny"))
+            blocked.end()
 
 
 def test_whoever_was_notified_and_did_not_answer_holds_a_run_up_once_until_an_answer_comes(
