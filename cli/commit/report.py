@@ -44,6 +44,7 @@ _MOST_HELD_BACK = 3
 """So many changes that cannot go alone are named, each with a long command: the question comes
 below them.
 """
+_COMMIT_ALL = "yolofs commit --outside --scratch"
 _WHERE = {
     Region.PROJECT: ("in the project", "yolofs commit"),
     Region.OUTSIDE: ("outside the project", "yolofs commit --outside"),
@@ -340,10 +341,11 @@ def say_stays(session: Session, shown: CommitPreview) -> None:
         return display(session.base.path(path))
 
     others_held_back = [one for one in shown.held_back if not one.unnamed]
+    trusted = " --trusted" if any(path in shown.marks for one in others_held_back for path in one.paths) else ""
     for line in first_lines(
         others_held_back,
         lambda one: f"{named_paths(one.paths, session.base.root)}: {one.reason(show)}{_hint(session, one)}",
-        "that cannot go alone: yolofs status --scratch lists them, yolofs commit --outside --scratch takes them",
+        f"that cannot go alone: yolofs status --scratch lists them, {_COMMIT_ALL}{trusted} takes them",
         most=_MOST_HELD_BACK,
     ):
         say(f"  {line}")
@@ -377,7 +379,7 @@ def _hint(session: Session, held_back: HeldBack) -> str:
     """Return the command that takes it, too."""
     paths: list[RelPath] = sorted({*held_back.paths, *held_back.needs})
     if not held_back.needs or len(paths) > MOST_LINES:
-        return "; yolofs commit --outside --scratch"
+        return f"; {_COMMIT_ALL}"
     return f"; {_command(session.base.root, paths)}"
 
 

@@ -57,11 +57,27 @@ def test_of_many_files_that_cannot_go_alone_a_few_are_named(yolofs: Program) -> 
         (view(yolofs) / f"cache/{number}").write_text("linked\n")
         (view(yolofs) / f"project/{number}").hardlink_to(view(yolofs) / f"cache/{number}")
     lines = [line for line in yolofs("commit", "--yes").err.splitlines() if line.startswith("  ")]
-    assert sum("goes together with" in line for line in lines) == 3
+    assert sum("it is one file with several names (hard links)" in line for line in lines) == 3
     more = "… and 23 more that cannot go alone: yolofs status --scratch lists them, yolofs commit --outside --scratch"
     assert lines[-1] == f"  {more} takes them"
     yolofs("commit", "--yes", "--outside", "--scratch")
     assert (yolofs.project / "24").samefile(yolofs.project.parent / "cache/24")
+
+
+def test_what_takes_many_linked_files_takes_the_marked_ones_among_them_too(yolofs: Program) -> None:
+    """As `uv tool install` links a tool to its cache: nobody is to be told a command that leaves it
+    again.
+    """
+    for number in range(5):
+        (view(yolofs) / f"cache/{number}").write_text("linked\n")
+        (view(yolofs) / f"project/.git/hooks/{number}").parent.mkdir(parents=True, exist_ok=True)
+        (view(yolofs) / f"project/.git/hooks/{number}").hardlink_to(view(yolofs) / f"cache/{number}")
+    lines = yolofs("commit", "--yes", "--trusted").err.splitlines()
+    (more,) = (line for line in lines if "that cannot go alone" in line)
+    command = more.rpartition("yolofs ")[2].removesuffix(" takes them").split()
+    assert command == ["commit", "--outside", "--scratch", "--trusted"]
+    yolofs(*command, "--yes")
+    assert (yolofs.project / ".git/hooks/4").samefile(yolofs.project.parent / "cache/4")
 
 
 def test_a_commit_takes_the_project_and_says_what_stays_and_why(yolofs: Program) -> None:

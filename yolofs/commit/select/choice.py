@@ -184,7 +184,10 @@ class Choice:
             by_link = self._asked_by_link(unit)
             if any(map(self._selection.has, unit.paths)):
                 needs = {other, *self._other_names(unit)}
-                self._hold(unit, "it goes together with {}", other, needs, by_link)
+                if _is_one_file(unit):
+                    self._hold(unit, "it is one file with several names (hard links)", None, needs, by_link)
+                else:
+                    self._hold(unit, "it goes together with {}", other, needs, by_link)
             elif by_link:
                 needs = {*unit.paths, *self._other_names(unit)}
                 self._hold(unit, "{} is the same file (hard link)", other, needs, by_link)
@@ -350,6 +353,12 @@ class Choice:
     def _needed_by(self, unit: Unit) -> Iterator[Entry]:
         for entry in unit.slots:
             yield from self._born_above(entry)
+
+
+def _is_one_file(unit: Unit) -> bool:
+    """Tell whether a unit is all names of one file."""
+    files = {entry.staged for entry in unit.slots}
+    return len(unit.slots) > 1 and len(files) == 1 and None not in files
 
 
 def _first_path(unit: Unit) -> bytes:
