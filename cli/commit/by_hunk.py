@@ -197,8 +197,9 @@ class _Dialogue:
         """Return the keys that do something here."""
         chunk = self.chunks[self._at]
         letters = ["y", "n", "q", "a", "d"]
-        letters += ["j", "J"] if self._at + 1 < len(self.chunks) else []
-        letters += ["k", "K"] if self._at else []
+        for one, all_of_them, step in (("j", "J", 1), ("k", "K", -1)):
+            letters += [one] if self._next_place(step, only_open=True) is not None else []
+            letters += [all_of_them] if self._next_place(step, only_open=False) is not None else []
         letters += ["s"] if chunk.can_split else []
         letters += ["e"] if self._can_edit and _can_edit(chunk) else []
         return [*letters, "/", "?"]
@@ -229,14 +230,21 @@ class _Dialogue:
         return True
 
     def _go(self, step: int, *, only_open: bool) -> bool:
-        at = self._at + step
-        while 0 <= at < len(self.chunks) and only_open and self.chunks[at].is_taken is not None:
-            at += step
-        if not 0 <= at < len(self.chunks):
-            say("there is no further hunk" if step > 0 else "there is no hunk before")
+        at = self._next_place(step, only_open=only_open)
+        if at is None:
+            what = "there is no further hunk" if step > 0 else "there is no hunk before"
+            is_there = only_open and self._next_place(step, only_open=False) is not None
+            say(f"{what} without an answer" if is_there else what)
             return False
         self._at = at
         return True
+
+    def _next_place(self, step: int, *, only_open: bool) -> int | None:
+        """Return where the next question is in one direction, None if there is none."""
+        at = self._at + step
+        while 0 <= at < len(self.chunks) and only_open and self.chunks[at].is_taken is not None:
+            at += step
+        return at if 0 <= at < len(self.chunks) else None
 
     def _split(self) -> bool:
         chunk = self.chunks[self._at]

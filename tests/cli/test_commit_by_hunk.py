@@ -50,7 +50,7 @@ def test_hunks_that_are_taken_are_in_base_and_the_others_stay(yolofs: Program, v
     text = answer(yolofs, "n", "y")
     assert "@@ -1,8 +1,8 @@\n 1\n-2\n+two\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n" in text
     assert "(1/2) take these 2 hunks [y,n,q,a,d,j,J,s,/,?]?" in text
-    assert "(2/2) take this hunk [y,n,q,a,d,k,K,s,e,/,?]?" in text
+    assert "(2/2) take this hunk [y,n,q,a,d,K,s,e,/,?]?" in text
     assert "apply 1 hunk of 1 file? [y/N] " in text
     assert (yolofs.project / "text").read_text() == text_with(line25="x\ny\n")
     assert (view / "text").read_text() == text_with(line2="two\n", line5="five\n", line25="x\ny\n")
@@ -136,8 +136,9 @@ def test_ctrl_c_changes_nothing(yolofs: Program, view: Path) -> None:
 
 
 def test_j_and_k_go_to_and_fro_and_an_answer_can_be_changed(yolofs: Program, view: Path) -> None:
-    text = answer(yolofs, "k", "j", "J", "K", "y", "K", "n", "y")
-    assert "there is no hunk before" in text
+    text = answer(yolofs, "k", "j", "J", "K", "y", "k", "K", "n", "y")
+    assert "there is no hunk before\n" in text
+    assert "there is no hunk before without an answer\n" in text
     assert "there is no further hunk" in text
     assert "(1/2, taken so far)" in text
     assert (yolofs.project / "text").read_text() == text_with(line25="x\ny\n")
@@ -406,7 +407,7 @@ def test_questions_about_an_earlier_generation_show_that(yolofs: Program, view: 
         terminal.type("e\n")
         terminal.wait_for("hunks of an earlier generation are not edited")
         terminal.type("y\n")
-        terminal.wait_for("(2/2) take this hunk [y,n,q,a,d,k,K,s,/,?]?")
+        terminal.wait_for("(2/2) take this hunk [y,n,q,a,d,K,s,/,?]?")
         terminal.type("n\n")
         terminal.wait_for("[y/N] ")
         terminal.type("y\n")
