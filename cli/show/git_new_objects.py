@@ -106,7 +106,7 @@ class NewObjects:
         return self._asked <= _MOST_ASKED and is_name(name) and is_called(self._packed(name), name)
 
     def has_repacked(self, path: bytes) -> bool:
-        """Tell whether new packs, or new loose files, hold all objects of a removed pack, unchanged;
+        """Tell whether new packs and loose files hold all objects of a removed pack, unchanged;
         ``path`` is any file of that pack.
 
         True only of a pack of no more than 2,000 objects, all of them small.

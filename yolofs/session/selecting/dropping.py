@@ -241,7 +241,7 @@ class _TakingBack(ViewWriter):
         """The changes of which what was there is not brought back yet."""
 
     def remove(self, paths: Iterable[RelPath]) -> None:
-        """Remove what has come back with the directory that it lay in, which may lie elsewhere now."""
+        """Remove what has come back with its directory, which may lie elsewhere now."""
         for path in map(self._moving.old, paths):
             with self.held(path) as inode:
                 is_directory = inode.is_directory
