@@ -54,6 +54,7 @@ COMPILED = [
     "yolofs/journal/header.py",
     "yolofs/journal/journal.py",
     "yolofs/journal/line_fields.py",
+    "yolofs/overlay/absent_xattrs.py",
     "yolofs/overlay/acl.py",
     "yolofs/overlay/attributes.py",
     "yolofs/overlay/big_copies.py",

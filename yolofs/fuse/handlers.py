@@ -242,6 +242,12 @@ class Handlers:
             self.gate.check_stat(inode)
         return self.overlay.getxattr(inode, name)
 
+    def lacks_xattr(self, number: int, name: bytes) -> bool:
+        """Tell whether a file is known not to have an extended attribute; false says nothing."""
+        inode = self._inode(number)
+        self.gate.check_stat(inode)
+        return self.overlay.lacks_xattr(inode, name)
+
     def listxattr(self, number: int, uid: int = 0) -> list[bytes]:
         """Return the names of a file's extended attributes that the user ``uid`` may know."""
         inode = self._inode(number)

@@ -26,7 +26,8 @@ when mounted) owns it.
 
 Beside them: paths_by_key (where a tree shows a file), host_changes (what a change of base by the
 host makes stale), acl (mode bits that let nobody in whom an access control list keeps out),
-held_directories (base directories held for a moment while their names are looked up).
+absent_xattrs (which extended attributes files are known not to have), held_directories (base
+directories held for a moment while their names are looked up).
 """
 
 from yolofs.overlay.big_copies import CopyJob

@@ -77,16 +77,6 @@ def narrowed(mode: int, acl: bytes) -> int:
     return mode & ~0o077 | group << 3 | others
 
 
-def read_default(directory: bytes | int, *, follows: bool = False) -> bytes | None:
-    """Return the list that a directory (its path or descriptor) gives to what is made in it, None
-    if it has none.
-    """
-    try:
-        return os.getxattr(directory, DEFAULT_XATTR, follow_symlinks=follows or isinstance(directory, int))
-    except OSError:
-        return None
-
-
 def inherited(default: bytes, mode: int) -> tuple[int, bytes | None]:
     """Return the permission bits and the list of what is made with ``mode`` in a directory with a
     default list.

@@ -9,17 +9,18 @@ import stat
 from collections.abc import Iterator
 from time import monotonic_ns
 
-from yolofs.overlay import acl
+from yolofs.overlay import absent_xattrs, acl
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import NO_PAGES, Attr, Inode, is_as_told, settled_version, version_of
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.paths import RelPath, join
 from yolofs.state.hard_links import nlink_of
-from yolofs.state.tree import Entry
+from yolofs.state.tree import Entry, Staged
 from yolofs.store.base import path_of
 from yolofs.system.syscalls import look
 
+_DEFAULT_ACL = os.fsencode(acl.DEFAULT_XATTR)
 _SETTLED_NS = 1_000_000_000
 """Nothing changes without another ctime that has a ctime so old: the system's clock has long gone
 on.
@@ -80,8 +81,36 @@ class Attributes:
 
     def getxattr(self, inode: Inode, name: bytes) -> bytes:
         """Return an extended attribute."""
-        with self._with_xattrs(inode) as (target, follows):
-            return os.getxattr(target, name, follow_symlinks=follows)
+        bit = absent_xattrs.BITS.get(name, 0)
+        version = self._settled_version(inode) if bit else None
+        try:
+            with self._with_xattrs(inode) as (target, follows):
+                return os.getxattr(target, name, follow_symlinks=follows)
+        except OSError as error:
+            if error.errno == errno.ENODATA and version is not None:
+                absent_xattrs.note(inode, bit, version)
+            raise
+
+    def lacks_xattr(self, inode: Inode, name: bytes) -> bool:
+        """Tell whether a file is known not to have an extended attribute.
+
+        Raises:
+            OSError: as of :meth:`stat`.
+        """
+        bit = absent_xattrs.BITS.get(name, 0)
+        if not inode.lacks & bit:
+            return False
+        staged = inode.staged
+        return inode.lacks_at == (staged if staged is not None else self.stat(inode).st_ctime_ns)
+
+    def _settled_version(self, inode: Inode) -> Staged | int | None:
+        """Return what changes whenever a file's extended attributes do; None if a change could look
+        the same.
+        """
+        if inode.staged is not None:
+            return inode.staged
+        ctime_ns = self.stat(inode).st_ctime_ns
+        return ctime_ns if self._clock_ns() - ctime_ns > _SETTLED_NS else None
 
     def listxattr(self, inode: Inode) -> list[bytes]:
         """Return the names of all extended attributes."""
@@ -105,9 +134,14 @@ class Attributes:
 
     def default_acl(self, directory: Inode) -> bytes | None:
         """Return the list that a directory gives to what is made in it, None if it has none."""
-        with contextlib.suppress(OSError), self._with_xattrs(directory) as (target, follows):
-            return acl.read_default(target, follows=follows)
-        return None
+        try:
+            staged = directory.staged
+            version = staged if staged is not None else self.stat_lately(directory).st_ctime_ns
+            if absent_xattrs.lacks(directory, absent_xattrs.DEFAULT_ACL, version):
+                return None
+            return self.getxattr(directory, _DEFAULT_ACL)
+        except OSError:
+            return None
 
     @contextlib.contextmanager
     def _with_xattrs(self, inode: Inode) -> Iterator[tuple[int | bytes, bool]]:
@@ -245,9 +279,9 @@ class Attributes:
         control lists.
         """
         mode, ctime_ns = st.st_mode, st.st_ctime_ns
-        staged, known = inode.staged, inode.free_of_acl
-        is_free = known == ctime_ns if staged is None else known is staged
-        if not self.is_shared or is_free or inode.kind == stat.S_IFLNK:
+        staged = inode.staged
+        version = staged if staged is not None else ctime_ns
+        if not self.is_shared or inode.kind == stat.S_IFLNK or absent_xattrs.lacks(inode, absent_xattrs.ACL, version):
             return mode
         if staged is None and inode.base in self._base.pseudo:
             return mode
@@ -263,7 +297,7 @@ class Attributes:
         if listed is not None:
             return acl.narrowed(mode, listed)
         if staged is not None or self._clock_ns() - ctime_ns > _SETTLED_NS:
-            inode.free_of_acl = ctime_ns if staged is None else staged
+            absent_xattrs.note(inode, absent_xattrs.ACL, version)
         return mode
 
     # ---- link counts of directories

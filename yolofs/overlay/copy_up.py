@@ -11,7 +11,7 @@ import os
 import stat
 
 from yolofs.journal.records import Stage
-from yolofs.overlay import acl
+from yolofs.overlay import absent_xattrs
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import MIXED, NO_PAGES, Inode, Version, version_of
 from yolofs.overlay.layers import Layers, os_error
@@ -108,7 +108,7 @@ class CopyUp:
         os.close(fd)
         with self._removal.removed_on_error(ino):
             self.show(inode, ino, inode.base, metadata.st, xattrs_option(metadata.xattrs))
-        self._note_lists(inode, metadata)
+        self._note_absent(inode, metadata)
 
     def _metadata_in_base(self, inode: Inode) -> copying.Metadata | None:
         """Return the metadata of the base file behind an unstaged inode, None if the host has put
@@ -133,12 +133,12 @@ class CopyUp:
             os.close(fd)
 
     @staticmethod
-    def _note_lists(inode: Inode, metadata: copying.Metadata) -> None:
-        """Note that a copy has no access control list, if its original has none: the store passes
-        none on.
+    def _note_absent(inode: Inode, metadata: copying.Metadata) -> None:
+        """Note which extended attributes a copy does not have, as its original has none: the store
+        passes none on.
         """
-        if not metadata.unread and not any(name == acl.XATTR for name, _ in metadata.xattrs):
-            inode.free_of_acl = inode.staged
+        if not metadata.unread and inode.staged is not None:
+            absent_xattrs.note(inode, absent_xattrs.missing(name for name, _ in metadata.xattrs), inode.staged)
 
     def base_metadata(self, inode: Inode, st: os.stat_result | None) -> copying.Metadata:
         """Return the metadata of the base file behind an unstaged inode, with the attributes ``st``
@@ -306,7 +306,7 @@ class CopyUp:
         except BaseException:
             os.close(fd)
             raise
-        self._note_lists(inode, metadata)
+        self._note_absent(inode, metadata)
         self._descriptors.keep(inode, fd, writes=True)
 
     def show(

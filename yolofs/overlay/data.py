@@ -240,7 +240,7 @@ class Data:
         """Set an extended attribute."""
         inode.changes += 1
         path = self._big_copies.own_metadata(inode)
-        inode.free_of_acl = None  # after the copy, of which that is noted
+        inode.lacks = 0  # after the copy, of which that is noted
         os.setxattr(path, name, value, follow_symlinks=False)
 
     def removexattr(self, inode: Inode, name: bytes) -> None:

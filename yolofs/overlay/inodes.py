@@ -74,12 +74,13 @@ class Inode:
         "entry",
         "fd",
         "fd_writes",
-        "free_of_acl",
         "is_left",
         "is_nameless",
         "is_orphan",
         "judgement",
         "kind",
+        "lacks",
+        "lacks_at",
         "link_key",
         "lookups",
         "name",
@@ -156,10 +157,12 @@ class Inode:
         After such a write the kernel has only a part of a new page, and reads that page alone.  It
         reads pages that it does not have at all 32 at a time.
         """
-        self.free_of_acl: Staged | int | None = None
-        """What was seen to have no access control list: what is staged, or the base file at this
-        ctime.
+        self.lacks = 0
+        """Which extended attributes it is known not to have, as bits of
+        :mod:`yolofs.overlay.absent_xattrs`.
         """
+        self.lacks_at: Staged | int | None = None
+        """Of which version that is known: of what is staged, or of the base file at this ctime."""
         self.noted = 0
         """Which accesses by rule the gate has noted, as bits."""
         self.judgement = UNJUDGED

@@ -9,6 +9,7 @@ import os
 import stat
 
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Rename, Stage
+from yolofs.overlay import absent_xattrs
 from yolofs.overlay.attributes import Attributes, count_subdir
 from yolofs.overlay.copy_up import CopyUp
 from yolofs.overlay.descriptors import Descriptors
@@ -231,8 +232,8 @@ class Naming:
         tell_of_entries(parent, entry.parent)
         inode = self._finding.inode_of(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
-        if not owner.lists:
-            inode.free_of_acl = entry.staged  # the store passes none on
+        if not owner.lists and entry.staged is not None:
+            absent_xattrs.note(inode, absent_xattrs.ALL, entry.staged)  # the store passes none on
         return inode, self._attributes.attr_of(inode, st, is_new=True)
 
     def record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:

@@ -50,7 +50,7 @@ class Ownership:
             return mode, owner
         default = self._attributes.default_acl(directory)
         if default is None:
-            return mode & ~owner.umask, Owner(owner.uid, owner.gid)
+            return mode & ~owner.umask, owner
         mode, own = acl.inherited(default, mode)
         lists: list[tuple[str, bytes]] = []
         if own is not None:

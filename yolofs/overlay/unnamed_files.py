@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
+from yolofs.overlay import absent_xattrs
 from yolofs.overlay.attributes import Attributes
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import Attr, Inode, natural_number
@@ -67,7 +68,7 @@ class UnnamedFiles:
         inode = self._inodes.add(Inode(number, stat.S_IFREG, parent, UNNAMED))
         inode.staged, inode.is_orphan = staged, True
         if not owner.lists:
-            inode.free_of_acl = staged
+            absent_xattrs.note(inode, absent_xattrs.ALL, staged)
         self._removal.never_named.add(staged)
         self._descriptors.keep(inode, fd, writes=True)
         inode.lookups += 1

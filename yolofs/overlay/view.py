@@ -90,6 +90,7 @@ class Overlay(Layers):
         self.readlink = self.attributes.readlink
         self.statvfs = self.attributes.statvfs
         self.getxattr = self.attributes.getxattr
+        self.lacks_xattr = self.attributes.lacks_xattr
         self.listxattr = self.attributes.listxattr
         self.check_has_xattr = self.attributes.check_has_xattr
         self.birth_ns = self.attributes.birth_ns

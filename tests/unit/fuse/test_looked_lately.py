@@ -117,7 +117,7 @@ def test_another_access_control_list_is_seen_at_once(handlers: Handlers, base: P
     number = number_of(handlers, b"there", number_of(handlers, b"d"))
     inode = handlers.overlay.inodes.by_number[number]
     end = time.monotonic() + 20
-    while inode.free_of_acl is None:  # it is remembered once the file has been left alone for a while
+    while not inode.lacks:  # it is remembered once the file has been left alone for a while
         assert mode_of(handlers, number) == 0o660
         assert time.monotonic() < end
         time.sleep(0.05)
