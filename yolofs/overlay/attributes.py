@@ -80,16 +80,22 @@ class Attributes:
         return os.statvfs(self._store.directory)
 
     def getxattr(self, inode: Inode, name: bytes) -> bytes:
-        """Return an extended attribute."""
+        """Return an extended attribute.
+
+        What has no lists as its disk knows none says ENODATA of them as well: by another errno the
+        kernel would let nobody in.
+        """
         bit = absent_xattrs.BITS.get(name, 0)
         version = self._settled_version(inode) if bit else None
         try:
             with self._with_xattrs(inode) as (target, follows):
                 return os.getxattr(target, name, follow_symlinks=follows)
         except OSError as error:
+            if error.errno == errno.EOPNOTSUPP and name in acl.NAMES:
+                error = os_error(errno.ENODATA)
             if error.errno == errno.ENODATA and version is not None:
                 absent_xattrs.note(inode, bit, version)
-            raise
+            raise error from None
 
     def lacks_xattr(self, inode: Inode, name: bytes) -> bool:
         """Tell whether a file is known not to have an extended attribute.
