@@ -1,9 +1,10 @@
-"""Which extended attributes a file is known not to have.
+"""Which extended attributes a file is known not to have, and that it lends nobody's rights.
 
 The kernel asks for a file's capability before it writes, and for access control lists when it
-judges.  Hardly a file has any of these, and to look takes longer than all else of the answer.  So
-it is kept beside the inode of which version of a file that was seen: what is staged, which only the
-view changes, or the base file at a ctime.
+judges; and each write of an ordinary user is to take setuid and setgid bits away.  Hardly a file
+has any of these, and to look takes longer than all else of the answer.  So it is kept beside the
+inode of which version of a file that was seen: what is staged, which only the view changes, or the
+base file at a ctime.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from yolofs.state.tree import Staged
 CAPABILITY: Final = 1
 ACL: Final = 2
 DEFAULT_ACL: Final = 4
+SETUID: Final = 8
+"""Setuid and setgid bits, which are none of the extended attributes; kept of what is staged."""
 ALL: Final = CAPABILITY | ACL | DEFAULT_ACL
 BITS: Final = {
     b"security.capability": CAPABILITY,

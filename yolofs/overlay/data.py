@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from yolofs.overlay import acl
+from yolofs.overlay import absent_xattrs, acl
 from yolofs.overlay.attributes import Attributes, fd_is_own
 from yolofs.overlay.big_copies import BigCopies
 from yolofs.overlay.descriptors import Descriptors
@@ -227,6 +227,7 @@ class Data:
             if uid is not None or gid is not None:
                 self._give(inode, file, uid, gid)
             if mode is not None:
+                inode.lacks &= ~absent_xattrs.SETUID
                 os.chmod(file, stat.S_IMODE(mode))
             if atime_ns is not None or mtime_ns is not None:
                 if atime_ns is None or mtime_ns is None:
@@ -265,10 +266,15 @@ class Data:
         """Take the bits away that lend the rights of a file's owner and group: somebody else has
         changed it.
         """
+        staged = inode.staged
+        if staged is not None and absent_xattrs.lacks(inode, absent_xattrs.SETUID, staged):
+            return
         mode = stat.S_IMODE(self._attributes.stat(inode).st_mode)
         bits = stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0)
         if mode & bits:
             os.chmod(self._big_copies.own_metadata(inode), mode & ~bits)
+        elif staged is not None and not mode & stat.S_ISGID:
+            absent_xattrs.note(inode, absent_xattrs.SETUID, staged)
 
     def drop_setgid(self, inode: Inode) -> None:
         """Take away the bit that lends the rights of a file's group."""

@@ -1,5 +1,5 @@
-"""A file that was seen to have no capability or list is not looked at again, and what it gets later
-shows at once.
+"""A file that was seen to have no capability, list or setuid bit is not looked at again, and what
+it gets later shows at once.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def value(handlers: Handlers, number: int, name: bytes) -> bytes | None:
     try:
         return handlers.getxattr(number, name)
     except OSError as error:
-        assert error.errno == errno.ENODATA
+        if error.errno != errno.ENODATA:
+            raise
         return None
 
 
@@ -142,6 +143,23 @@ def test_a_write_takes_a_capability_away_and_it_can_be_given_again(handlers: Han
     assert value(handlers, number, CAPABILITY) is None
     handlers.setxattr(number, CAPABILITY, VALUES[CAPABILITY])
     assert value(handlers, number, CAPABILITY) == VALUES[CAPABILITY]
+
+
+def test_bits_that_a_file_gets_after_a_write_go_with_the_next_one(handlers: Handlers) -> None:
+    number = at(handlers, CAPABILITY)
+
+    def after_write() -> int:
+        handle = open_file(handlers, b"file", os.O_WRONLY)
+        handlers.write(handle, 0, b"content")
+        handlers.drop_setuid(handle)
+        handlers.release(handle)
+        attr = handlers.getattr(number).attr
+        assert attr is not None
+        return attr.mode & 0o7777
+
+    assert [after_write(), after_write()] == [0o751] * 2
+    handlers.setattr(number, 0o6751, None, None, None, None, None)
+    assert [after_write(), after_write()] == [0o751] * 2
 
 
 @pytest.mark.parametrize("by_host", [True, False], ids=["host", "view"])
