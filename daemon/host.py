@@ -148,12 +148,16 @@ class Host:
             rule_files = RuleFiles(session.project, session.directory)
             rule_files.load()
             runtime = mountpoint.prepare(session.directory)
-            host = cls(session, rule_files, runtime)
-            host.runs.take_up()
-            sys.setswitchinterval(session.settings.mount.switch_interval_ms / 1000)
-            host.collector.begin()
-            os.umask(0)
-            host._mount.start(on_end)
+            try:
+                host = cls(session, rule_files, runtime)
+                host.runs.take_up()
+                sys.setswitchinterval(session.settings.mount.switch_interval_ms / 1000)
+                host.collector.begin()
+                os.umask(0)
+                host._mount.start(on_end)
+            except BaseException:
+                mountpoint.take_away(runtime)
+                raise
         except BaseException:
             session.close()
             raise
@@ -187,9 +191,7 @@ class Host:
             for path in (self.socket_path, self.agent_socket_path):
                 with contextlib.suppress(OSError):
                     os.unlink(path)
-            with contextlib.suppress(OSError):
-                os.rmdir(self.mountpoint)
-                os.rmdir(self._runtime)
+            mountpoint.take_away(self._runtime)
             self._session.close()
 
     def _write_checkpoint(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -44,6 +45,13 @@ def prepare(session: bytes) -> bytes:
             f"cannot make the mountpoint in {display(runtime)}: {error.strerror}", hint=NO_RUNTIME_HINT
         ) from error
     return runtime
+
+
+def take_away(runtime: bytes) -> None:
+    """Remove the mountpoint and the runtime directory, unless somebody still uses them."""
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.join(runtime, MOUNT_NAME))
+        os.rmdir(runtime)
 
 
 def unmount(mountpoint: bytes, blockers: Blockers, *, force: bool) -> None:
