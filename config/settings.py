@@ -65,8 +65,10 @@ class MountSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     watched_timeout: Seconds = 60.0
     """How long the kernel may cache names and attributes of base files that are watched."""
 
-    xattrs: Flag = False
-    """Whether extended attributes are served; the kernel then asks for one before every write."""
+    xattrs: Annotated[bool | Literal["auto"], Meta(description='true, false or "auto"')] = "auto"
+    """Whether extended attributes are served; "auto" is on where the kernel leaves to us what a
+    write takes away.
+    """
 
     spin_us: Annotated[int, Meta(ge=0, le=1000, description="a whole number of microseconds from 0 to 1000")] = 60
     """How long the device is polled after each request before the loop sleeps, in microseconds."""

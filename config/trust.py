@@ -47,7 +47,7 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("mount", "staged_timeout"): KeyTrust.HARMLESS,
     ("mount", "watch"): KeyTrust.HARMLESS,
     ("mount", "watched_timeout"): KeyTrust.HARMLESS,
-    ("mount", "xattrs"): KeyTrust.WAITS,
+    ("mount", "xattrs"): KeyTrust.HARMLESS,
     ("mount", "spin_us"): KeyTrust.HARMLESS,
     ("mount", "switch_interval_ms"): KeyTrust.HARMLESS,
     ("mount", "max_fds"): KeyTrust.HARMLESS,
@@ -68,7 +68,7 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
 :mod:`yolofs.rules.loosening`.
 """
 
-AT_NEXT_MOUNT: Final = frozenset({"root", "mount.allow_other", "mount.xattrs"})
+AT_NEXT_MOUNT: Final = frozenset({"root", "mount.allow_other"})
 """Keys of those that wait which a mount takes up when it begins; all others count at once."""
 
 
@@ -188,12 +188,6 @@ def _allow_other(written: Settings, agreed: frozenset[Meaning], around: Surround
     return _whole(path, value, "other users may enter the view", (".".join(path), "true"), agreed)
 
 
-def _xattrs(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
-    path = ("mount", "xattrs")
-    what = "programs may read and set extended attributes, and a commit carries them over, file capabilities among them"
-    return _whole(path, written.mount.xattrs, what, (".".join(path), "true"), agreed)
-
-
 def _transport(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
     path = ("mount", "transport")
     value = written.mount.transport
@@ -259,7 +253,6 @@ _JUDGES: Final[Mapping[KeyPath, _Judge]] = {
     ("preset",): _preset,
     ("scratch",): _scratch,
     ("mount", "allow_other"): _allow_other,
-    ("mount", "xattrs"): _xattrs,
     ("mount", "transport"): _transport,
     ("run", "tmp"): _tmp,
     ("run", "hide_env"): _hide_env,

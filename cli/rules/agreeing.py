@@ -50,7 +50,7 @@ def forget_agreed(project: bytes) -> None:
         return
     say("forgotten; what .yolofs.toml lets through waits again")
     if client is not None:
-        say("root, mount.allow_other and mount.xattrs stay as they are until yolofs unmount")
+        say("root and mount.allow_other stay as they are until yolofs unmount")
 
 
 def _check_agreed(files: RuleFiles, waiting: Sequence[WaitingLine], digest: str | None, shown: str) -> None:

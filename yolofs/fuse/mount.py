@@ -9,7 +9,7 @@ import os
 import select
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Asker, Decision, Question
@@ -93,7 +93,7 @@ class Mount:
         watched_timeout_s: float | None = None,
         book: RuleBook | None = None,
         asker: Asker | None = None,
-        xattrs: bool = False,
+        xattrs: bool | Literal["auto"] = False,
         spin_us: int = 0,
         trace: Trace | None = None,
         run_of: RunOf = lambda _: 0,

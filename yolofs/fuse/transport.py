@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from yolofs.access.questions import Asker
 from yolofs.fuse.cache.freeing import Freeing
@@ -63,7 +63,8 @@ class MountOptions:
     """Whether the kernel is to drop pages by what it hears of times, as we would tell it too
     late.
     """
-    xattrs: bool
+    xattrs: bool | Literal["auto"]
+    """Whether extended attributes are served; "auto" leaves it to the transport."""
 
 
 @dataclass(frozen=True, slots=True)

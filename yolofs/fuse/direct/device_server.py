@@ -21,7 +21,7 @@ from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.direct import incoming
 from yolofs.fuse.direct.device import MOUNT_ENDED, NOBODY_WAITS, WITHDRAWN, Device
 from yolofs.fuse.direct.directory_names import Listed
-from yolofs.fuse.direct.handshake import MAX_WRITE, answer_init
+from yolofs.fuse.direct.handshake import MAX_WRITE, answer_init, serves_xattrs
 from yolofs.fuse.direct.kernel_protocol import (
     CACHE_DIR,
     COPY_FILE_RANGE_IN,
@@ -43,7 +43,7 @@ from yolofs.fuse.direct.kernel_protocol import (
     SETXATTR_EXT_IN,
     SETXATTR_IN,
     WRITE_DATA_AT,
-    WRITE_FLAGS_IN,
+    WRITE_IN,
     WRITE_KILL_SUIDGID,
     Init,
     Opcode,
@@ -131,6 +131,10 @@ class DeviceServer:
             (Opcode.READ, self._read),
             (Opcode.WRITE, self._write),
             (Opcode.STATFS, self._statfs),
+            (Opcode.GETXATTR, self._getxattr),
+            (Opcode.LISTXATTR, self._listxattr),
+            (Opcode.SETXATTR, self._setxattr),
+            (Opcode.REMOVEXATTR, self._removexattr),
             (Opcode.RELEASE, self._release),
             (Opcode.FSYNC, self._fsync),
             (Opcode.INIT, self._init),
@@ -150,12 +154,6 @@ class DeviceServer:
             (Opcode.STATX, self._statx),
         ):
             table[opcode] = answer
-        if self._options.xattrs:
-            table[Opcode.WRITE] = self._write_of_anybody
-            table[Opcode.GETXATTR] = self._getxattr
-            table[Opcode.LISTXATTR] = self._listxattr
-            table[Opcode.SETXATTR] = self._setxattr
-            table[Opcode.REMOVEXATTR] = self._removexattr
         return table
 
     @contextlib.contextmanager
@@ -429,18 +427,14 @@ class DeviceServer:
             self._say_data(self._unique, data)
 
     def _write(self, node: int, size: int) -> Reply:
-        handle, offset, length = IO_IN.unpack_from(self._buffer, IN_SIZE)
+        """Write, and take setuid and setgid bits away where the kernel leaves that to us."""
+        handle, offset, length, flags = WRITE_IN.unpack_from(self._buffer, IN_SIZE)
         self._current_run.sent_through(handle)
         data = self._bytes[WRITE_DATA_AT : WRITE_DATA_AT + length]  # as it came: a copy takes as long as the write
-        return self._replies.count(self._unique, self._handlers.write(handle, offset, data))
-
-    def _write_of_anybody(self, node: int, size: int) -> Reply:
-        """Write, and take setuid and setgid bits away where that is ours to do."""
-        reply = self._write(node, size)
-        (flags,) = WRITE_FLAGS_IN.unpack_from(self._buffer, IN_SIZE)
+        written = self._handlers.write(handle, offset, data)
         if flags & WRITE_KILL_SUIDGID:
-            self._handlers.drop_setuid(IO_IN.unpack_from(self._buffer, IN_SIZE)[0])
-        return reply
+            self._handlers.drop_setuid(handle)
+        return self._replies.count(self._unique, written)
 
     def _release(self, node: int, size: int) -> Reply:
         (handle,) = HANDLE.unpack_from(self._buffer, IN_SIZE)
@@ -504,9 +498,13 @@ class DeviceServer:
 
     def _init(self, node: int, size: int) -> Reply:
         options = self._options
+        xattrs = serves_xattrs(self._buffer, options.xattrs)
         answer, agreed = answer_init(
-            self._unique, self._buffer, drops_pages_itself=options.drops_pages_itself, xattrs=options.xattrs
+            self._unique, self._buffer, drops_pages_itself=options.drops_pages_itself, xattrs=xattrs
         )
+        if not xattrs:
+            for opcode in (Opcode.GETXATTR, Opcode.LISTXATTR, Opcode.SETXATTR, Opcode.REMOVEXATTR):
+                self.answers[opcode] = self._unknown
         self._takes_privileges_away = Init.HANDLE_KILLPRIV_V2 in agreed
         self._has_setxattr_flags = Init.SETXATTR_EXT in agreed
         self._makes_lists = Init.POSIX_ACL in agreed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import Literal
 
 from yolofs.fuse.direct.kernel_protocol import IN_SIZE, INIT_IN, INIT_OUT, MAJOR, MINOR, Init
 
@@ -37,11 +38,23 @@ _WITH_XATTRS = Init.HANDLE_KILLPRIV_V2 | Init.SETXATTR_EXT
 """A kernel that lacks these takes setuid bits away by itself."""
 
 
+def serves_xattrs(message: bytearray, setting: bool | Literal["auto"]) -> bool:
+    """Tell whether extended attributes are served to the kernel that has sent its first message.
+
+    A kernel that keeps to itself what a write takes away asks for ``security.capability`` before
+    each, so with "auto" it gets none.
+    """
+    if setting == "auto":
+        return bool(INIT_IN.unpack_from(message, IN_SIZE)[3] & Init.HANDLE_KILLPRIV_V2)
+    return setting
+
+
 def answer_init(unique: int, message: bytearray, *, drops_pages_itself: bool, xattrs: bool) -> tuple[bytes, Init]:
     """Return the answer to the kernel's first message, and what is agreed.
 
-    With ``xattrs`` we take away what a write takes away, which saves the kernel to ask for
-    ``security.capability`` before each; and the kernel judges by access control lists.
+    With ``xattrs`` (:func:`serves_xattrs`) we take away what a write takes away, which saves the
+    kernel to ask for ``security.capability`` before each; and the kernel judges by access control
+    lists.
 
     Raises:
         OSError: EPROTO, it speaks another version.

@@ -109,7 +109,8 @@ MKDIR_IN: Final = Struct("=II")
 RENAME2_IN: Final = Struct("=QI")
 IO_IN: Final = Struct("=QQI")
 """Of read, write and readdir: handle, offset, size."""
-WRITE_FLAGS_IN: Final = Struct("=20xI")
+WRITE_IN: Final = Struct("=QQII")
+"""handle, offset, size, flags"""
 WRITE_DATA_AT: Final = IN_SIZE + 40
 SETATTR_IN: Final = Struct("=I4xQQ8xqqqIIIIIII")
 """valid, handle, size, atime, mtime, ctime, their nanoseconds, mode, unused, uid, gid."""

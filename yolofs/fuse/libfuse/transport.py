@@ -31,7 +31,7 @@ class Pyfuse3Transport:
     def __init__(self, served: Served, options: MountOptions) -> None:
         self._options = options
         self._loop = served.loop
-        self.adapter = Adapter(served, self, xattrs=options.xattrs)
+        self.adapter = Adapter(served, self, xattrs=options.xattrs is True)
         self._handshake: Handshake | None = None
         self._is_closed = False
 

@@ -10,6 +10,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from tests.support.plain_handlers import handlers_of
 from yolofs.fuse.cache.freeing import Freeing
@@ -83,7 +84,7 @@ class Kernel:
 
 
 @contextlib.contextmanager
-def kernel_of(base: Path, *, xattrs: bool = False) -> Iterator[tuple[Kernel, Handlers]]:
+def kernel_of(base: Path, *, xattrs: bool | Literal["auto"] = False) -> Iterator[tuple[Kernel, Handlers]]:
     """Give a kernel that may ask about the view of ``base``, and what answers it."""
     loop = DeviceLoop()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

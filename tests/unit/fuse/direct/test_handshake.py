@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from yolofs.fuse.direct.handshake import MAX_WRITE, answer_init
+from yolofs.fuse.direct.handshake import MAX_WRITE, answer_init, serves_xattrs
 from yolofs.fuse.direct.kernel_protocol import INIT_OUT, Init
 
 OFFERS_OF_5_4 = 0x03FFFFFB
@@ -84,6 +84,16 @@ def test_each_kernel_gets_the_flags_that_it_offers_and_yolofs_uses(
 ) -> None:
     assert agreed(minor, offered)[:2] == (min(minor, 39), accepted)
     assert agreed(minor, offered, xattrs=True)[:2] == (min(minor, 39), accepted | more)
+
+
+@pytest.mark.parametrize(("minor", "offered", "more"), [(at[0], at[1], at[3]) for at in KERNELS.values()], ids=KERNELS)
+def test_unless_it_is_set_attributes_are_served_where_a_write_takes_privileges_away_by_us(
+    minor: int, offered: int, more: Init
+) -> None:
+    message = first_message(minor, offered)
+    assert serves_xattrs(message, "auto") == (Init.HANDLE_KILLPRIV_V2 in more)
+    assert serves_xattrs(message, True)
+    assert not serves_xattrs(message, False)
 
 
 @pytest.mark.parametrize("missing", [Init.POSIX_ACL, Init.DONT_MASK])

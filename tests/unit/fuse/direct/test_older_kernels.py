@@ -7,6 +7,7 @@ import os
 import stat
 import struct
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -82,11 +83,17 @@ def test_a_list_is_inherited_from_where_lists_are_judged_by(base: Path, version:
 
 
 @KERNELS
-def test_unknown_requests_are_answered_with_enosys(base: Path, version: tuple[int, int]) -> None:
-    with kernel_of(base) as (kernel, _):
+@pytest.mark.parametrize("xattrs", ["auto", False])
+def test_unknown_requests_are_answered_with_enosys(
+    base: Path, version: tuple[int, int], *, xattrs: bool | Literal["auto"]
+) -> None:
+    with kernel_of(base, xattrs=xattrs) as (kernel, _):
         kernel.begin(*version)
-        for opcode in (Opcode.GETXATTR, Opcode.SETXATTR, Opcode.FLUSH, 39, 40, 50, 53, 63):
+        for opcode in (Opcode.FLUSH, 39, 40, 50, 53, 63):
             assert kernel.ask(opcode, bytes(64))[0] == errno.ENOSYS
+        is_served = bool(xattrs) and version is not V5_4
+        for opcode in (Opcode.GETXATTR, Opcode.LISTXATTR, Opcode.SETXATTR, Opcode.REMOVEXATTR):
+            assert (kernel.ask(opcode, bytes(64))[0] != errno.ENOSYS) == is_served
 
 
 def test_a_birth_is_told_to_a_program_that_asks(base: Path) -> None:
