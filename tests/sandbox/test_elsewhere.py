@@ -17,6 +17,7 @@ from tests.support.program import COMMAND
 
 pytestmark = [
     pytest.mark.mount,
+    pytest.mark.disk,  # in a user namespace only what lies at the top may be root's
     pytest.mark.slow,
     pytest.mark.timeout(900),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else"),
