@@ -63,7 +63,7 @@ from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.daemon.run_control import RunMethods
 from yolofs.errors import BusyFilesError, SessionBusyError, UsageError
 from yolofs.rules import RuleState
-from yolofs.session.lock import Holder
+from yolofs.session.opening.lock import Holder
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")

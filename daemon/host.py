@@ -51,7 +51,7 @@ from yolofs.rules.preset import installation
 from yolofs.rules.rule_files import AskSettings, RuleFiles
 from yolofs.sandbox import native_candidates, private_tmp
 from yolofs.session import feedback
-from yolofs.session.lock import MOUNT
+from yolofs.session.opening.lock import MOUNT
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Staged
 from yolofs.system.mounts import unmount

@@ -18,7 +18,7 @@ from yolofs.fuse.mount import Mount
 from yolofs.journal import cuts
 from yolofs.journal.cuts import Cut
 from yolofs.overlay import Invalidation, Overlay
-from yolofs.session.lock import MOUNT, note_holder
+from yolofs.session.opening.lock import MOUNT, note_holder
 from yolofs.session.session import Session
 from yolofs.store.collecting import remove_others
 

@@ -10,8 +10,8 @@ import logging
 import os
 
 from yolofs.commit.apply.commit_directory import PLAN
-from yolofs.commit.apply.displaced import Displaced
 from yolofs.commit.apply.linking import places_in_base
+from yolofs.commit.apply.recovery.displaced import Displaced
 from yolofs.commit.plan.plan import Plan
 from yolofs.errors import CommitError, YolofsError, reason
 from yolofs.overlay import Overlay

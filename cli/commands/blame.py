@@ -18,7 +18,7 @@ from yolofs.cli.project.project import find_project, reading, relative_paths
 from yolofs.cli.show.blame_lines import blame_document, blame_line
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath
-from yolofs.session.last_change import (
+from yolofs.session.history.last_change import (
     LastChange,
     find_change_before_rename,
     find_committed_change,

@@ -7,8 +7,8 @@ import click
 from yolofs.cli.output import emit, emit_json_list, say
 from yolofs.cli.project.project import find_project, reading
 from yolofs.cli.show.commit_lines import commit_fields, commit_line
-from yolofs.session.ended_commits import count_ended, ended_commits
-from yolofs.session.kept_size import NO_SIZE, sizes_of_commits
+from yolofs.session.history.ended_commits import count_ended, ended_commits
+from yolofs.session.history.kept_size import NO_SIZE, sizes_of_commits
 
 _LISTED = 20
 

@@ -104,7 +104,7 @@ def _check_not_ended(project: bytes, text: str) -> None:
     Raises:
         GenerationError: it is; the hint is how to bring back a part of it.
     """
-    from yolofs.session.named_states import named_state  # takes a while, and a travel does without
+    from yolofs.session.history.named_states import named_state  # takes a while, and a travel does without
 
     with reading(project) as session:
         try:

@@ -65,7 +65,7 @@ def hunk_ids(context: click.Context, parameter: click.Parameter, incomplete: str
 def _ids(session: Session, incomplete: str, source: str | None, up_to: str | None) -> Iterator[CompletionItem]:
     from yolofs.cli.show.hunk_lines import title
     from yolofs.cli.show.listing import PathDisplay
-    from yolofs.session.named_states import tree_of_named_state
+    from yolofs.session.history.named_states import tree_of_named_state
     from yolofs.session.selecting import Hunks
     from yolofs.state.tree import Tree
 

@@ -16,8 +16,8 @@ from yolofs.errors import YolofsError, reason
 from yolofs.os_errors import said_as
 from yolofs.session import run_tmp
 from yolofs.session.dead_generations import dead_generations, drop_dead_generations
-from yolofs.session.ended_commits import EndedCommit
-from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus
+from yolofs.session.history.ended_commits import EndedCommit
+from yolofs.session.history.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus
 from yolofs.session.session import Session
 from yolofs.system.disk_usage import size_of
 from yolofs.system.work_directories import left_behind

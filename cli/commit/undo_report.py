@@ -17,8 +17,8 @@ from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.choice import HeldBack
 from yolofs.errors import UnnamedError
 from yolofs.paths import RelPath, absolute, display, in_shell
-from yolofs.session.commit_counts import read_runs_of_commit
-from yolofs.session.ended_commits import EndedCommit
+from yolofs.session.history.commit_counts import read_runs_of_commit
+from yolofs.session.history.ended_commits import EndedCommit
 from yolofs.session.session import Session
 from yolofs.session.undo import PreparedUndo, UndoResult
 

@@ -24,7 +24,7 @@ from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.os_errors import said_as
 from yolofs.paths import absolute, display
-from yolofs.session.ended_commits import EndedCommit
+from yolofs.session.history.ended_commits import EndedCommit
 from yolofs.session.session import Session
 from yolofs.session.undo import choose_commit, prepare_undo, undo
 from yolofs.session.undo_changes import changes_of_undo

@@ -86,7 +86,7 @@ def _is_meant(name: str, incomplete: str) -> bool:
 
 def state_words(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     """Yield the generations, and the names of those that commits have ended, the newest first."""
-    from yolofs.session.history import chapters
+    from yolofs.session.history.chapters import chapters
 
     known: set[str] = set()
     for item in generation_words(session, incomplete):

@@ -32,8 +32,8 @@ from yolofs.paths import RelPath, display
 from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
 from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import commit_directory, journal_loss
-from yolofs.session.history import chapters
-from yolofs.session.lock import session_locked
+from yolofs.session.history.chapters import chapters
+from yolofs.session.opening.lock import session_locked
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state.hard_links import misnamed
 from yolofs.state.tree import Staged, Tree

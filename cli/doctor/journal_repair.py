@@ -14,8 +14,8 @@ from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
 from yolofs.paths import display
 from yolofs.session.archive import journal_loss
-from yolofs.session.lock import session_locked
-from yolofs.session.salvage import (
+from yolofs.session.opening.lock import session_locked
+from yolofs.session.opening.salvage import (
     KeptLines,
     begin_empty_journal,
     find_first_line,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from yolofs.journal.records import Record
 from yolofs.paths import Generation
-from yolofs.session.history import Chapter, DroppedJournal
+from yolofs.session.history.chapters import Chapter, DroppedJournal
 
 
 def told_ns(time_ns: int, generation: int, commit_ns: int | None) -> int:

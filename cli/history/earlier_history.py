@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from yolofs.cli.output import say
 from yolofs.errors import YolofsError
-from yolofs.session.history import Chapter, chapters
+from yolofs.session.history.chapters import Chapter, chapters
 from yolofs.session.session import Session
 
 

@@ -16,7 +16,7 @@ from yolofs.cli.options import options
 from yolofs.cli.show.audit_lines import comes_before, is_about_any, notes_between
 from yolofs.cli.show.record_lines import RecordEntry
 from yolofs.paths import RelPath
-from yolofs.session.history import DroppedJournal
+from yolofs.session.history.chapters import DroppedJournal
 from yolofs.session.session import Session
 from yolofs.state.regions import Region, Regions
 

@@ -18,7 +18,7 @@ from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.show.record_lines import RecordEntry, record_fields, record_line
 from yolofs.cli.show.run_lines import fitting_command, run_result
 from yolofs.journal.records import Travel
-from yolofs.session.history import Chapter
+from yolofs.session.history.chapters import Chapter
 from yolofs.session.session import Session
 
 

@@ -13,7 +13,7 @@ from yolofs.cli.options import options, start_directory
 from yolofs.errors import UsageError
 from yolofs.journal.records import Record
 from yolofs.paths import RelPath, display, in_shell, split
-from yolofs.session.history import Chapter, chapters
+from yolofs.session.history.chapters import Chapter, chapters
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFile, StateFiles
 

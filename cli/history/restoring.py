@@ -19,7 +19,7 @@ from yolofs.errors import YolofsError
 from yolofs.hostcode.mark import Marks
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, display
-from yolofs.session.named_states import named_state, tree_of_named_state
+from yolofs.session.history.named_states import named_state, tree_of_named_state
 from yolofs.session.restore import LINKS, Restored, restore
 from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.session.session import Session

@@ -15,7 +15,7 @@ from yolofs.cli.show import graph
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.journal.timeline import GenerationInfo, GenerationKind
 from yolofs.paths import display
-from yolofs.session.history import Chapter
+from yolofs.session.history.chapters import Chapter
 from yolofs.session.session import Session
 
 

@@ -60,7 +60,7 @@ def parse_version(session: Session, text: str) -> FileVersion:
                 hint=f"yolofs ls {whole} lists the project in it; a file or directory of it: {inner}",
             )
         raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
-    from yolofs.session.named_states import named_state  # it takes all that commits need along
+    from yolofs.session.history.named_states import named_state  # it takes all that commits need along
 
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."

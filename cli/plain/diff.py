@@ -46,8 +46,8 @@ from yolofs.text.characters import replace_harmful
 if TYPE_CHECKING:
     from yolofs.changes.matching import Again
     from yolofs.hostcode.mark import Marks
-    from yolofs.session.base_as_taken_over import UnknownBefore
-    from yolofs.session.history import Chapter
+    from yolofs.session.history.base_as_taken_over import UnknownBefore
+    from yolofs.session.history.chapters import Chapter
 
 
 class DiffForm(Enum):
@@ -320,7 +320,7 @@ def _of_run(
     if range_text != _ALL:
         raise UsageError("--run already says which range is compared", hint=f"yolofs diff --run {number}")
     from yolofs.audit.runs import find_run
-    from yolofs.session.history import chapter_of, chapters_after
+    from yolofs.session.history.chapters import chapter_of, chapters_after
 
     run = find_run(session.directory, number)
     chapter = chapter_of(run, found)
@@ -350,10 +350,10 @@ def _part_of_run(
     before, after = span
     states: States = session
     if chapter.commit is not None:
-        from yolofs.session.past_base import states_of  # it takes all that commits need along
+        from yolofs.session.history.past_base import states_of  # it takes all that commits need along
 
         states = states_of(session, chapter)
-    from yolofs.session.base_as_taken_over import TakenOver
+    from yolofs.session.history.base_as_taken_over import TakenOver
 
     old, new = states.states(before, after)
     taken_over = TakenOver(session, chapter, states.base, states.store, place)

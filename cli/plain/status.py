@@ -27,7 +27,7 @@ from yolofs.errors import ConfigError
 from yolofs.journal import cuts
 from yolofs.paths import display
 from yolofs.session import run_tmp
-from yolofs.session.kept_size import size_of_session
+from yolofs.session.history.kept_size import size_of_session
 from yolofs.session.session import Session, SessionAccess
 from yolofs.store.readers import reading_store
 from yolofs.system.disk_usage import size_at_least_text, size_text

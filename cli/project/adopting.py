@@ -6,7 +6,13 @@ from yolofs.cli.output import ask, check_can_ask, say
 from yolofs.errors import TrustError, UsageError
 from yolofs.paths import display, in_shell
 from yolofs.registry.search import FoundProject
-from yolofs.session.earlier_versions import EarlierSession, check_earlier, earlier_session, move_into_state, objections
+from yolofs.session.opening.earlier_versions import (
+    EarlierSession,
+    check_earlier,
+    earlier_session,
+    move_into_state,
+    objections,
+)
 
 
 def adopt_harmless(project: bytes, state: bytes | None = None) -> FoundProject:

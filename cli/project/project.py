@@ -20,8 +20,8 @@ from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.journal import cuts
 from yolofs.paths import RelPath, display, is_below, split
 from yolofs.session.archive import interrupted_commit
-from yolofs.session.lock import command_at_work
-from yolofs.session.root import known_root
+from yolofs.session.opening.lock import command_at_work
+from yolofs.session.opening.root import known_root
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.state_files import StateFiles
 from yolofs.state.view_symlinks import StateLinks

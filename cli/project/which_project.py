@@ -16,7 +16,7 @@ from yolofs.registry.identity import NO_IDENTITY
 from yolofs.registry.registry import Registry, SessionEntry
 from yolofs.registry.search import EarlierLayout, FoundProject, find, gone_error, session_of
 from yolofs.registry.state import SESSIONS, state_directory
-from yolofs.session.root import is_in_line, read_session_file
+from yolofs.session.opening.root import is_in_line, read_session_file
 from yolofs.system.mounts import is_inside_mount
 from yolofs.system.own_names import JOURNAL
 
@@ -131,7 +131,7 @@ def session_entry(session: str) -> SessionEntry:
 
 def _follow(found: FoundProject) -> None:
     """Let a session go on where its project is now."""
-    from yolofs.session.moved_project import move_session  # projects are seldom moved
+    from yolofs.session.opening.moved_project import move_session  # projects are seldom moved
 
     before, now = display(found.entry.project_path), display(found.project)
     try:

@@ -36,7 +36,7 @@ from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session import feedback
 from yolofs.session.commit import BaseLook, look_at_base
-from yolofs.session.named_states import named_state
+from yolofs.session.history.named_states import named_state
 from yolofs.session.restore import restore
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
 from yolofs.session.selecting.separate_changes import compare_at

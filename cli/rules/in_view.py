@@ -10,7 +10,7 @@ from yolofs.access.linked_names import NAMES_LOOKED_AT
 from yolofs.cli.project.project import looking, session_directory
 from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.paths import RelPath, is_below
-from yolofs.session.root import known_root
+from yolofs.session.opening.root import known_root
 from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_names_at
 from yolofs.state.tree import Shown

@@ -228,7 +228,7 @@ def _launched(project: bytes, directory: bytes, settings: Settings) -> StartedDa
     """
     from yolofs.daemon.rpc.launch import launch
     from yolofs.session.archive import interrupted_commit
-    from yolofs.session.root import known_root
+    from yolofs.session.opening.root import known_root
 
     last = known_root(directory)
     if last in (None, b"/") or settings.root != "/" or interrupted_commit(directory) is not None:

@@ -11,7 +11,7 @@ from yolofs.paths import display, in_shell
 from yolofs.registry.registry import SessionEntry
 from yolofs.registry.search import FoundProject, session_of
 from yolofs.registry.start import check_owner
-from yolofs.session.moved_project import move_session
+from yolofs.session.opening.moved_project import move_session
 
 
 def rebase(entry: SessionEntry, target: bytes) -> None:

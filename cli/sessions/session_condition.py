@@ -12,7 +12,7 @@ from yolofs.paths import display
 from yolofs.registry.identity import NO_IDENTITY, identity_of
 from yolofs.registry.registry import SessionEntry
 from yolofs.session.archive import interrupted_commit, journal_loss
-from yolofs.session.lock import command_at_work
+from yolofs.session.opening.lock import command_at_work
 from yolofs.state import checkpoint
 from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import open_plain

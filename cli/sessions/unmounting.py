@@ -12,7 +12,7 @@ from yolofs.daemon.rpc.daemon_process import end_unreachable
 from yolofs.errors import DaemonError
 from yolofs.paths import display
 from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
-from yolofs.session.lock import session_locked
+from yolofs.session.opening.lock import session_locked
 from yolofs.system.mounts import detach_stale
 
 

@@ -27,7 +27,7 @@ from yolofs.cli.show.run_lines import command_line
 from yolofs.journal.journal import Journal
 from yolofs.paths import Generation, display, is_below
 from yolofs.rules import RuleState
-from yolofs.session.history import Chapter
+from yolofs.session.history.chapters import Chapter
 from yolofs.text.percent import unquote_to_bytes
 
 _MOST_ALIKE = 3

@@ -12,7 +12,7 @@ from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.listing import PathDisplay, counts_text
 from yolofs.cli.show.run_lines import command_line
 from yolofs.paths import RelPath, absolute, in_shell
-from yolofs.session.last_change import LastChange
+from yolofs.session.history.last_change import LastChange
 from yolofs.session.session import Session
 
 

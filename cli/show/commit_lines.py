@@ -6,8 +6,8 @@ from typing import Any
 
 from yolofs.cli.output import local_time
 from yolofs.cli.show.listing import counts_text
-from yolofs.session.commit_counts import read_counts, read_runs_of_commit
-from yolofs.session.ended_commits import EndedCommit, named
+from yolofs.session.history.commit_counts import read_counts, read_runs_of_commit
+from yolofs.session.history.ended_commits import EndedCommit, named
 from yolofs.system.disk_usage import size_text
 
 

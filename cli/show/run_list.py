@@ -11,7 +11,7 @@ from yolofs.cli.output import emit, local_time, paint, say
 from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.run_lines import command_line, fitting_command, run_result
 from yolofs.paths import display
-from yolofs.session.history import Chapter, chapter_of
+from yolofs.session.history.chapters import Chapter, chapter_of
 
 
 def emit_runs(runs: Sequence[Run], found: Sequence[Chapter], *, is_mounted: bool) -> None:

@@ -269,7 +269,7 @@ class Client:
             DaemonError: the daemon is of another version: it could misread what we write.
         """
         check_version(self.described)
-        from yolofs.session.lock import note_holder  # for commands that change something alone
+        from yolofs.session.opening.lock import note_holder  # for commands that change something alone
 
         in_use = self._call("lend", LendParams(kind), Lent).in_use
         try:

@@ -7,7 +7,7 @@ import select
 import signal
 
 from yolofs.daemon.rpc.daemon_files import read_daemon_file
-from yolofs.session.lock import has_open
+from yolofs.session.opening.lock import has_open
 from yolofs.system.processes import pidfd_of
 
 _EXIT_TIMEOUT_S = 10.0

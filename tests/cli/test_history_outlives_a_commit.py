@@ -16,7 +16,7 @@ from tests.support.fault_points import points
 from tests.support.program import Program, run_code
 from tests.support.terminal import Terminal
 from yolofs.paths import RelPath
-from yolofs.session.named_states import named_state
+from yolofs.session.history.named_states import named_state
 from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.mount

@@ -21,8 +21,8 @@ from tests.support.rolling_back import make_scribe, work
 from tests.support.undo_model import Commits, Undo
 from tests.support.user_identity import NOBODY, USERS, in_child
 from yolofs.commit import execute, resume
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Plan, Step
 from yolofs.state.tree import Tree
 from yolofs.store.interfaces import StoreFiles

@@ -17,7 +17,7 @@ from tests.support.injected_faults import Faults
 from tests.support.looks import exactly
 from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import execution, other_devices, part_links, step_log
-from yolofs.commit.apply.found_files import place_for
+from yolofs.commit.apply.recovery.found_files import place_for
 from yolofs.commit.plan.last_check import check_names
 from yolofs.commit.plan.plan import Remove
 from yolofs.commit.plan.planner import plan_commit

@@ -17,7 +17,7 @@ from tests.support.looks import exactly, tree_of
 from tests.support.planting import interrupt, interrupted
 from tests.support.program import Program, run_program
 from tests.support.seed import sample
-from yolofs.session.lock import session_locked
+from yolofs.session.opening.lock import session_locked
 
 pytestmark = pytest.mark.timeout(300)
 INTERRUPTED = 12

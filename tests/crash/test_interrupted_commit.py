@@ -25,7 +25,7 @@ from tests.support.program import DEADLINE_S, run_program
 from tests.support.seed import dice
 from tests.support.terminal import Terminal, start
 from yolofs.session.archive import CARRIED, interrupted_commit
-from yolofs.session.lock import session_locked
+from yolofs.session.opening.lock import session_locked
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 

@@ -16,7 +16,7 @@ from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import as_user, end_it, run, users
 from yolofs.audit.audit import Point, RunStart, append_notes
-from yolofs.session.history import chapters
+from yolofs.session.history.chapters import chapters
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state.kept_bases import find_kept
 

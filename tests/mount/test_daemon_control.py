@@ -23,7 +23,7 @@ from yolofs.daemon.rpc.daemon_files import read_daemon_file, socket_path
 from yolofs.daemon.rpc.protocol import Done, LoanKind, NoParams
 from yolofs.errors import BusyFilesError, DaemonError, GenerationError, SessionBusyError, UsageError
 from yolofs.session.commit import abort, commit
-from yolofs.session.lock import session_locked
+from yolofs.session.opening.lock import session_locked
 from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.mount

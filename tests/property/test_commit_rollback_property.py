@@ -36,9 +36,9 @@ from tests.support.host_edits import Edit, Host, works
 from tests.support.model_steps import so_many
 from yolofs.commit import Plan, execute, find_conflicts, resume
 from yolofs.commit.apply.linking import Spare, is_spare_never
-from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.recovery.rollback import BackSteps
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Step
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath

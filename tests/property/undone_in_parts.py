@@ -25,7 +25,7 @@ from yolofs.errors import HardLinksError, YolofsError
 from yolofs.paths import RelPath, split
 from yolofs.session.archive import commit_numbers
 from yolofs.session.commit import commit
-from yolofs.session.ended_commits import ended_commits
+from yolofs.session.history.ended_commits import ended_commits
 from yolofs.session.undo import choose_commit, undo
 from yolofs.state.tree import Tree
 

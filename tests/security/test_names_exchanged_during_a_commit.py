@@ -18,8 +18,8 @@ from tests.support.fault_points import points
 from tests.support.second_disk import mounted_disk
 from tests.support.undo_model import Commits
 from yolofs.commit import execute, resume
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.errors import YolofsError
 from yolofs.system import syscalls
 

@@ -17,7 +17,7 @@ from tests.support.exchanged_names import SECRET, Exchanger, calls_of, holders_o
 from tests.support.fault_points import points
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath
-from yolofs.session.named_states import named_state
+from yolofs.session.history.named_states import named_state
 from yolofs.session.restore import restore
 
 NAMES = ("d", "d/sub", "d/sub/y", "d/x", "e", "e/x", "h")

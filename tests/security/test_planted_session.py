@@ -21,7 +21,7 @@ from yolofs.errors import SessionBusyError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Rename
 from yolofs.paths import RelPath, StoreIno
-from yolofs.session.earlier_versions import earlier_session, move_into_state
+from yolofs.session.opening.earlier_versions import earlier_session, move_into_state
 from yolofs.state import checkpoint
 from yolofs.state.tree import Tree
 

@@ -12,9 +12,9 @@ import pytest
 from tests.support.commit_model import CommitScribe, Node, scan
 from yolofs.commit import Plan, execute
 from yolofs.commit.apply import step_log
-from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.recovery.rollback import BackSteps
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Step
 from yolofs.paths import RelPath
 

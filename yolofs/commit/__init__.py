@@ -69,19 +69,20 @@ In the order in which a commit goes through them::
       part_links   separates what a commit keeps from files that it is still a name of
       given_ctimes  ctimes that a commit itself has changed, and not the host
       unset_metadata  which times, modes, owners and attributes could not be set
-      interrupted_progress  how far an interrupted commit came, for people
-      identities   finds after a crash which thing is where
-      done_steps   finds which steps of an interrupted commit are done
-      resume       finishes an interrupted commit
-      swapped_out  keeps what the host has made of what was put in place
-      rollback     undoes the steps
-      back_in_place  undoes changes of what stays where it is
-      taking_back  takes a commit back, and removes what it leaves
-      restored_things  finds what is as it was again after that
       host_edits   what the host has changed since the look for drift
-      hosts_metadata  which metadata the host has given while a commit was interrupted
-      found_files  what the host had put in the way
-      displaced    where base has its files while a commit is half done
+      recovery/    finishing a commit that a crash interrupted, and taking one back
+        interrupted_progress  how far it came, for people
+        identities   finds which thing is where
+        done_steps   finds which steps are done
+        resume       finishes it
+        swapped_out  keeps what the host has made of what was put in place
+        rollback     undoes the steps
+        back_in_place  undoes changes of what stays where it is
+        taking_back  takes a commit back, and removes what it leaves
+        restored_things  finds what is as it was again after that
+        hosts_metadata  which metadata the host has given meanwhile
+        found_files  what the host had put in the way
+        displaced    where base has its files while a commit is half done
     undo/  taking a commit out of base again, once it is done
       applied      what the commit made of base, and whether that is there still
       homes        which files the commit had renamed and edited

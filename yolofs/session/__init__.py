@@ -3,26 +3,37 @@
 Opening it::
 
     session          a session: its directory, and all that belongs to it
-    opening          what comes before it is open: where it lies, and that it can be used
-    root             which directory is its base
-    lock             its holder alone changes the session
+    opening/         what comes before it is open
+      opening        where it lies, and that it can be used
+      root           which directory is its base
+      lock           its holder alone changes the session
+      earlier_versions sessions that lay in the project, as ``.yolofs/``
+      moved_project  goes on in the place that the project was moved to
+      salvage        repairing a damaged journal
     interrupted      a commit that stopped half way
-    earlier_versions sessions that lay in the project, as ``.yolofs/``
-    moved_project    goes on in the place that the project was moved to
-    salvage          repairing a damaged journal
     forget           removing a session
 
-What it shows, now and before::
+What it shows now::
 
     generations      the states of a journal, and the changes between them
     state_files      the files of one state
-    named_states     the states that a user names: a generation, a run, a commit, base
     looking_again    looks again at what a program changes meanwhile
-    last_change      which record made a path what it is
     attribution      which runs made which change
-    base_as_taken_over  base as it was when a run changed it
-    history          what happened before the commits that are kept
-    past_base        base as it was then
+
+What was before::
+
+    archive          the journals that commits have ended
+    history/         the commits that have ended, and the states before them
+      chapters       what happened before the commits that are kept
+      past_base      base as it was then
+      base_as_taken_over  base as it was when a run changed it
+      named_states   the states that a user names: a generation, a run, a commit, base
+      last_change    which record made a path what it is
+      ended_commits  which commits there are, and which of them are undone
+      other_commits  what commits before and after one mean for its undo
+      commit_counts  how many changes each made, and of which runs
+      kept_size      how much of the disk they take
+      retention      which of them are kept
 
 Changing what is staged::
 
@@ -47,17 +58,8 @@ Committing it, and taking that back::
     up_to            committing an earlier generation
     forced_files     what a commit replaces although the host has changed it
     undo             undoing a commit
-    other_commits    what commits before and after it mean for that
     undo_changes     lists what an undo changes, name by name
     undo_notes       which commit a commit undoes
-
-Commits that have ended::
-
-    archive          their journals
-    ended_commits    which there are, and which of them are undone
-    commit_counts    how many changes each made, and of which runs
-    kept_size        how much of the disk they take
-    retention        which of them are kept
 
 What belongs to the session besides::
 

@@ -14,7 +14,6 @@ import msgspec
 
 from yolofs.changes.changes import Change, compare
 from yolofs.commit import CommitOutcome, execute, find_conflicts, plan_commit, resume
-from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import write_new
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.execution import before_it_begins
@@ -22,8 +21,9 @@ from yolofs.commit.apply.given_ctimes import Arrived, PutInPlace
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.ready import Looks, looks_of
+from yolofs.commit.apply.recovery.back_in_place import Meanwhile
+from yolofs.commit.apply.recovery.taking_back import found_text, outcome_text, roll_back
 from yolofs.commit.apply.step_log import ObjectIdentity
-from yolofs.commit.apply.taking_back import found_text, outcome_text, roll_back
 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
 from yolofs.commit.merge.gone_from_base import paths_without_content
 from yolofs.commit.plan.last_check import check_rest
@@ -44,8 +44,8 @@ from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED, note_ended_journal
 from yolofs.session.attribution import runs_of
 from yolofs.session.authors import authors_of
-from yolofs.session.commit_counts import note_counts, note_runs_of_commit
 from yolofs.session.forced_files import read_forced, write_forced
+from yolofs.session.history.commit_counts import note_counts, note_runs_of_commit
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.session.merge import marked_paths
 from yolofs.session.session import Session

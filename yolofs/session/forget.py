@@ -9,7 +9,7 @@ from yolofs.registry.registry import SessionEntry
 from yolofs.registry.start import unregister
 from yolofs.registry.trust import forget_agreements as forget_agreements
 from yolofs.session import run_tmp
-from yolofs.session.lock import session_locked
+from yolofs.session.opening.lock import session_locked
 from yolofs.system.busy_trees import remove_tree
 
 

@@ -19,9 +19,9 @@ import msgspec
 from yolofs.commit import Plan, describe_step
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SETTLED, has_begun, read_ready
-from yolofs.commit.apply.interrupted_progress import how_far
 from yolofs.commit.apply.places import SEAL, hidden_prefix
 from yolofs.commit.apply.ready import Ready
+from yolofs.commit.apply.recovery.interrupted_progress import how_far
 from yolofs.commit.plan.plan import Fetch, Park, Place
 from yolofs.commit.plan.recheck import find_in_way, find_obstacle, find_other_mount, find_problem
 from yolofs.errors import CommitError, TrustError, YolofsError, reason

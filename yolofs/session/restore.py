@@ -18,8 +18,8 @@ from yolofs.commit.select.units import Unit, Units, natural_path
 from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below_any, join, split
+from yolofs.session.history.named_states import NamedState
 from yolofs.session.merge import let_base_win
-from yolofs.session.named_states import NamedState
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFile, StateFiles
 from yolofs.session.view_writer import ViewWriter

@@ -38,9 +38,9 @@ from yolofs.session.archive import (
     store_numbers,
 )
 from yolofs.session.generations import PresentState, States
-from yolofs.session.lock import Holder, command_at_work, take_lock
-from yolofs.session.opening import finish_move, load_settings, locate, open_journal, wait_for_journal
-from yolofs.session.root import settle_root
+from yolofs.session.opening.lock import Holder, command_at_work, take_lock
+from yolofs.session.opening.opening import finish_move, load_settings, locate, open_journal, wait_for_journal
+from yolofs.session.opening.root import settle_root
 from yolofs.state import checkpoint
 from yolofs.state.regions import Regions
 from yolofs.store import restored
@@ -176,7 +176,7 @@ class Session(States):
                 session._checkpoint = known
             if access is SessionAccess.WRITE:
                 if journal.missing_records:  # before what only they named is collected
-                    from yolofs.session.salvage import go_on_without
+                    from yolofs.session.opening.salvage import go_on_without
 
                     go_on_without(directory, journal)
                 session.collect()

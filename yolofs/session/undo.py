@@ -49,12 +49,12 @@ from yolofs.registry.seal import Sealer, read_plainly
 from yolofs.session.archive import CARRIED, commit_numbers, note_ended_journal
 from yolofs.session.authors import authors_of
 from yolofs.session.commit import note_arrived, put_away
-from yolofs.session.commit_counts import note_counts
-from yolofs.session.ended_commits import EndedCommit, ended_commits, named
 from yolofs.session.generations import States
+from yolofs.session.history.commit_counts import note_counts
+from yolofs.session.history.ended_commits import EndedCommit, ended_commits, named
+from yolofs.session.history.kept_size import forget_sizes
+from yolofs.session.history.other_commits import earlier_times, later_commits, made_anew_since
 from yolofs.session.interrupted import CommitSeals
-from yolofs.session.kept_size import forget_sizes
-from yolofs.session.other_commits import earlier_times, later_commits, made_anew_since
 from yolofs.session.session import Session
 from yolofs.session.undo_changes import changes_of_undo
 from yolofs.session.undo_notes import UNDOES, Undoes

@@ -42,7 +42,7 @@ _SLOTS = 1 << 14
 
 class Elsewhere(Protocol):
     """Knows what of base lies elsewhere than at its path
-    (:class:`yolofs.commit.apply.displaced.Displaced`).
+    (:class:`yolofs.commit.apply.recovery.displaced.Displaced`).
     """
 
     def path(self, rel: bytes) -> bytes | None:

@@ -92,7 +92,7 @@ import yolofs.cli.run.sandboxed_command, yolofs.cli.run.around_a_run, yolofs.san
 from yolofs.daemon.rpc import daemon_files, hidden_messages, protocol, run_messages
 from yolofs.registry.registry import SessionEntry
 from yolofs.sandbox.confine import SandboxInfo
-from yolofs.session.root import SessionFile
+from yolofs.session.opening.root import SessionFile
 for structure in (
     SessionEntry, SessionFile, daemon_files.DaemonFile, protocol.RpcMessage, protocol.Info, protocol.SnapshotResult,
     hidden_messages.HiddenResult, run_messages.BeginRunResult, run_messages.EndRunResult, SandboxInfo,

@@ -21,8 +21,8 @@ from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.ready import Looks, Ready
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.errors import NotPreparedError, RolledBackError, YolofsError
 from yolofs.paths import RelPath
 from yolofs.store.base import Base

@@ -17,8 +17,8 @@ from tests.support.kinds_matrix import Case, Kind, cases, kind_of, pairs
 from tests.support.rolling_back import failing_at
 from tests.support.undo_model import Commits
 from yolofs.commit import Plan, execute, resume
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.errors import RolledBackError
 from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls

@@ -21,7 +21,7 @@ from tests.support.kinds_matrix import Case, Kind, cases
 from tests.support.undo_model import Commits
 from tests.unit.commit.test_kinds import KilledError, broken_off
 from yolofs.commit import execute, plan_commit, resume
-from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.select.compose import compose
 from yolofs.commit.undo.applied import Applied

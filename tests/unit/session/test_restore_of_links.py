@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.core_driver import CoreDriver
 from yolofs.paths import RelPath
-from yolofs.session.named_states import named_state
+from yolofs.session.history.named_states import named_state
 from yolofs.session.restore import restore
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.core_driver import CoreDriver
 from yolofs.paths import RelPath
-from yolofs.session.named_states import named_state
+from yolofs.session.history.named_states import named_state
 from yolofs.session.restore import restore
 from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.state.tree import Tree

@@ -11,11 +11,11 @@ import pytest
 from tests.support.core_driver import CoreDriver
 from yolofs.commit.apply.part_links import note_parted
 from yolofs.commit.undo.applied import LaterCommit
-from yolofs.session import ended_commits as ended
-from yolofs.session import other_commits
 from yolofs.session import undo as undoing
-from yolofs.session.ended_commits import ended_commits
-from yolofs.session.retention import put_aside, remove_gone
+from yolofs.session.history import ended_commits as ended
+from yolofs.session.history import other_commits
+from yolofs.session.history.ended_commits import ended_commits
+from yolofs.session.history.retention import put_aside, remove_gone
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 from yolofs.session.undo_notes import Undoes, read_undoes

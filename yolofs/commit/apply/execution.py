@@ -28,17 +28,17 @@ from yolofs.commit.apply.commit_directory import (
     write_new,
 )
 from yolofs.commit.apply.copy_log import FileNumbers
-from yolofs.commit.apply.found_files import paths_found
 from yolofs.commit.apply.given_ctimes import Arrived, came_by, note_before
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.part_links import copies_noted, names_in, note_parted, put_in_place
 from yolofs.commit.apply.places import SEAL
 from yolofs.commit.apply.ready import Looks
-from yolofs.commit.apply.resume import ResumedSteps
+from yolofs.commit.apply.recovery.found_files import paths_found
+from yolofs.commit.apply.recovery.resume import ResumedSteps
+from yolofs.commit.apply.recovery.taking_back import TellRestored, take_commit_back
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import TellRestored, take_commit_back
 from yolofs.commit.apply.unset_metadata import UNSET
 from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe_step
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason

@@ -21,7 +21,7 @@ from yolofs.changes.matching import entries_below
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, join, split
 from yolofs.session.forced_files import read_forced
-from yolofs.session.history import Chapter
+from yolofs.session.history.chapters import Chapter
 from yolofs.session.session import Session
 from yolofs.state.drift import CLOCK_SLACK_NS
 from yolofs.state.kept_bases import KeptBase, digest_of_xattrs, find_kept, known_by

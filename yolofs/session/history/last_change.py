@@ -15,7 +15,7 @@ from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, is_below
 from yolofs.session.generations import States
-from yolofs.session.history import Chapter
+from yolofs.session.history.chapters import Chapter
 from yolofs.session.session import Session
 from yolofs.session.undo_notes import read_undoes
 from yolofs.state.tree import Shown, Staged

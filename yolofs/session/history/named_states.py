@@ -20,8 +20,8 @@ from yolofs.errors import GenerationError, JournalError, UsageError, YolofsError
 from yolofs.journal.timeline import BACK, BASE
 from yolofs.paths import Generation, display, in_shell
 from yolofs.session.archive import commit_numbers
-from yolofs.session.history import Chapter, chapter_of, chapters
-from yolofs.session.past_base import past_ground, states_of
+from yolofs.session.history.chapters import Chapter, chapter_of, chapters
+from yolofs.session.history.past_base import past_ground, states_of
 from yolofs.session.session import Session
 from yolofs.session.state_files import Ground, StateFile, StateFiles
 from yolofs.state.tree import Tree

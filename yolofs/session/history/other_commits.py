@@ -14,7 +14,7 @@ from yolofs.commit.apply.commit_directory import DamagedNoteError
 from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, opened_slots, read_plan
 from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.errors import YolofsError
-from yolofs.session.ended_commits import EndedCommit, ended_commits
+from yolofs.session.history.ended_commits import EndedCommit, ended_commits
 from yolofs.session.session import Session
 from yolofs.system.disks import OnDisk
 

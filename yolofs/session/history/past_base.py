@@ -34,7 +34,7 @@ from yolofs.errors import UsageError
 from yolofs.paths import ROOT, RelPath, is_below, join, split
 from yolofs.session.archive import commit_directory, commit_numbers
 from yolofs.session.generations import States
-from yolofs.session.history import Chapter
+from yolofs.session.history.chapters import Chapter
 from yolofs.session.session import Session
 from yolofs.store import copying
 from yolofs.store.base import Base, hold, open_noatime

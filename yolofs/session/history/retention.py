@@ -20,9 +20,9 @@ from yolofs.journal.records import Keep, Stage
 from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals
 from yolofs.session.dead_generations import NEW
-from yolofs.session.ended_commits import EndedCommit, ended_commit
+from yolofs.session.history.ended_commits import EndedCommit, ended_commit
+from yolofs.session.history.kept_size import NO_SIZE, Size, sizes_of_commits
 from yolofs.session.journal_copy import MERGED_JOURNAL
-from yolofs.session.kept_size import NO_SIZE, Size, sizes_of_commits
 from yolofs.session.session import Session
 from yolofs.store.collecting import bytes_besides
 from yolofs.store.store import NEW_BASES

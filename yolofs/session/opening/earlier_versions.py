@@ -34,8 +34,8 @@ from yolofs.registry.search import FoundProject
 from yolofs.registry.start import choose_state, make_session, register, unregister
 from yolofs.registry.state import SESSIONS
 from yolofs.session.archive import interrupted_commit
-from yolofs.session.lock import session_locked
-from yolofs.session.root import read_session_file
+from yolofs.session.opening.lock import session_locked
+from yolofs.session.opening.root import read_session_file
 from yolofs.system.busy_trees import remove_tree
 from yolofs.system.own_names import SESSION_LINK, disk_state_name
 from yolofs.system.syscalls import sync_filesystem

@@ -25,9 +25,9 @@ from yolofs.registry.search import FoundProject
 from yolofs.registry.start import register
 from yolofs.registry.state import state_of
 from yolofs.session.archive import finish_put_away, has_ended_journal, interrupted_commit
-from yolofs.session.lock import session_locked
-from yolofs.session.opening import finish_move
-from yolofs.session.root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
+from yolofs.session.opening.lock import session_locked
+from yolofs.session.opening.opening import finish_move
+from yolofs.session.opening.root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
 from yolofs.state import checkpoint
 from yolofs.store.base import Base
 from yolofs.system.own_names import SESSION_LINK

@@ -17,8 +17,8 @@ from yolofs.registry.private import private_directory
 from yolofs.registry.search import FoundProject, session_of
 from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import finish_put_away, has_ended_journal
-from yolofs.session.lock import session_locked
-from yolofs.session.root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, write_session_file
+from yolofs.session.opening.lock import session_locked
+from yolofs.session.opening.root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, write_session_file
 from yolofs.state import checkpoint
 from yolofs.system.plain_files import is_there
 
@@ -53,8 +53,7 @@ def locate(project: bytes) -> FoundProject:
 
 
 def finish_move(directory: bytes) -> None:
-    """Put the journal in its place that :mod:`yolofs.session.moved_project` has written, if it
-    died before it could.
+    """Put the journal of a moved project in its place, if the command that wrote it died before.
 
     The caller holds the session's lock.
     """

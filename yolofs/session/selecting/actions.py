@@ -16,7 +16,7 @@ from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
 from yolofs.progress import Check, go_on, told_as_progress
-from yolofs.session.history import BEFORE_SELECTED, SELECTED
+from yolofs.session.history.chapters import BEFORE_SELECTED, SELECTED
 from yolofs.session.journal_copy import JournalCopy, journal_copy, trying_journal_copy
 from yolofs.session.selecting.dependencies import Dependencies, HeldHunk
 from yolofs.session.selecting.dropping import take_hunks_back

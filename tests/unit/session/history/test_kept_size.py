@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from yolofs.session import kept_size
-from yolofs.session.kept_size import size_of_session, sizes_of_commits
+from yolofs.session.history import kept_size
+from yolofs.session.history.kept_size import size_of_session, sizes_of_commits
 from yolofs.system.disk_usage import size_of
 
 FRESH = 1 << 20

@@ -13,7 +13,7 @@ import pytest
 from yolofs.config.settings import KeepCommits
 from yolofs.registry.identity import identity_of
 from yolofs.registry.seal import SealedBase, Sealer
-from yolofs.session.retention import surplus
+from yolofs.session.history.retention import surplus
 
 DAY_NS = 86_400 * 10**9
 NOW_NS = 10_000 * DAY_NS

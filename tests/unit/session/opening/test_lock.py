@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import SessionBusyError
-from yolofs.session.lock import MOUNT, Holder, command_at_work, note_holder, session_locked, take_lock
+from yolofs.session.opening.lock import MOUNT, Holder, command_at_work, note_holder, session_locked, take_lock
 
 
 @pytest.fixture

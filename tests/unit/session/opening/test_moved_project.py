@@ -15,9 +15,9 @@ from yolofs.journal.journal import Journal
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import ROOT, Generation, RelPath, StoreIno
 from yolofs.registry.search import FoundProject, find
-from yolofs.session import moved_project as session_move
-from yolofs.session.moved_project import move_session
-from yolofs.session.root import is_in_line
+from yolofs.session.opening import moved_project as session_move
+from yolofs.session.opening.moved_project import move_session
+from yolofs.session.opening.root import is_in_line
 from yolofs.session.session import Session, SessionAccess
 
 

@@ -14,7 +14,7 @@ from yolofs.journal.header import HEADER_1, header
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Delete, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath, StoreIno
-from yolofs.session.salvage import find_rest, keep_rest
+from yolofs.session.opening.salvage import find_rest, keep_rest
 
 KEY = 0x1234ABCD
 RECORDS: list[Record] = [Stage(n, RelPath(b"f%d" % n), StoreIno(n)) for n in range(1, 8)]

@@ -9,10 +9,10 @@ import stat
 from collections.abc import Sequence
 from typing import IO
 
-from yolofs.commit.apply.identities import Identified
 from yolofs.commit.apply.keeping import Arrival
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import MadeObject, looks_of
+from yolofs.commit.apply.recovery.identities import Identified
 from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.plan.plan import (
     Create,

@@ -20,15 +20,15 @@ from itertools import islice
 
 import msgspec
 
-from yolofs.commit.apply.done_steps import READING, as_file
-from yolofs.commit.apply.found_files import is_mixture, places_of
-from yolofs.commit.apply.hosts_metadata import with_hosts
 from yolofs.commit.apply.moving_out import half_of
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.recovery.done_steps import READING, as_file
+from yolofs.commit.apply.recovery.found_files import is_mixture, places_of
+from yolofs.commit.apply.recovery.hosts_metadata import with_hosts
+from yolofs.commit.apply.recovery.swapped_out import SwappedOut
 from yolofs.commit.apply.step_log import LoggedStep
-from yolofs.commit.apply.swapped_out import SwappedOut
 from yolofs.commit.apply.trees import stamps_below
 from yolofs.commit.plan.plan import (
     Create,

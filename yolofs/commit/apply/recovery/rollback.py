@@ -18,17 +18,17 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs.commit.apply import by_names, step_log
-from yolofs.commit.apply.back_in_place import BackInPlace
 from yolofs.commit.apply.directories import rename_out, rename_with
-from yolofs.commit.apply.hosts_metadata import with_hosts
 from yolofs.commit.apply.keeping import UNMADE
 from yolofs.commit.apply.moving_out import listing_at
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import MadeObject, looks_of
-from yolofs.commit.apply.restored_things import restored_things
-from yolofs.commit.apply.swapped_out import inode_at, sync_path
+from yolofs.commit.apply.recovery.back_in_place import BackInPlace
+from yolofs.commit.apply.recovery.hosts_metadata import with_hosts
+from yolofs.commit.apply.recovery.restored_things import restored_things
+from yolofs.commit.apply.recovery.swapped_out import inode_at, sync_path
 from yolofs.commit.apply.trees import are_alike, held_pairs
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import (
@@ -151,7 +151,7 @@ class BackSteps(BackInPlace):
         return not self._is_the_hosts(path) and not self._lies_there_still(path)
 
     def restored(self) -> tuple[set[step_log.ObjectIdentity], set[step_log.ObjectIdentity]]:
-        """Return :func:`~yolofs.commit.apply.restored_things.restored_things` of these steps."""
+        """Return :func:`.restored_things` of these steps."""
         return restored_things(self._plan, self._moves, self._before, self._looks, self._untimed)
 
     def clear_backups(self) -> None:

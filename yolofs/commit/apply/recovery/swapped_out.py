@@ -12,13 +12,13 @@ import os
 import stat
 
 from yolofs.commit.apply import step_log
-from yolofs.commit.apply.done_steps import DoneSteps
-from yolofs.commit.apply.found_files import FOUND, place_for
 from yolofs.commit.apply.given_attributes import digests_of, has_others
 from yolofs.commit.apply.keeping import Arrival
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Ready, looks_of
+from yolofs.commit.apply.recovery.done_steps import DoneSteps
+from yolofs.commit.apply.recovery.found_files import FOUND, place_for
 from yolofs.commit.apply.trees import are_alike
 from yolofs.commit.plan.plan import Create, Duplicate, Link, MakeDirectory, Place, Plan, Rewrite, Step
 from yolofs.paths import split

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from yolofs.commit.apply import step_log, unset_metadata
-from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import (
     BACK,
     OF_BASE,
@@ -20,9 +19,10 @@ from yolofs.commit.apply.commit_directory import (
     remove_before_it_begins,
     write_new,
 )
-from yolofs.commit.apply.found_files import FOUND, paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
-from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.recovery.back_in_place import Meanwhile
+from yolofs.commit.apply.recovery.found_files import FOUND, paths_found
+from yolofs.commit.apply.recovery.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import Plan, describe_step

@@ -17,10 +17,10 @@ from tests.support.commit_model import CommitScribe
 from tests.support.old_base import all_done, at, killed_after, put_directory_of_that_number, scribe, take_number
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import execution, part_links
-from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.recovery.rollback import BackSteps
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Create, Rewrite, Step
 from yolofs.errors import CommitError
 from yolofs.store import file_data

@@ -17,8 +17,8 @@ from tests.support.rolling_back import at, interrupted, killed_between_renames, 
 from tests.support.second_disk import mounted_disk
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.other_devices import FarFolders
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.errors import CommitError
 from yolofs.store import copying
 

@@ -17,9 +17,9 @@ from tests.support.memory_disk import memory_directory
 from tests.support.old_base import OLD, all_done, at, killed_after
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import step_log
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import FinishDirectory, Park, Place, Rewrite, SetMetadata
 from yolofs.paths import RelPath
 

@@ -17,10 +17,10 @@ from yolofs.commit import execute, resume
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.commit_directory import BACK, SETTLED
 from yolofs.commit.apply.keeping import UNMADE
-from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.recovery.rollback import BackSteps
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Remove
 from yolofs.errors import CommitError
 

@@ -15,9 +15,9 @@ from tests.support.commit_model import CommitScribe, lacks_renameat2, scan
 from tests.support.old_base import all_done, at, killed_after
 from tests.support.second_disk import mounted_disk
 from yolofs.commit import Plan, execute, resume
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Create, Park, Remove
 from yolofs.errors import CommitError
 

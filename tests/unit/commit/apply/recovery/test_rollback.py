@@ -27,8 +27,8 @@ from tests.support.rolling_back import (
 )
 from yolofs.commit import execute, resume
 from yolofs.commit.apply import commit_directory, execution, step_log
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Rewrite
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 

@@ -14,8 +14,8 @@ import pytest
 from tests.support.commit_model import CommitScribe, scan
 from tests.support.rolling_back import at, fail, interrupted, steps_of, stops_at, whole, work
 from yolofs.commit import resume
+from yolofs.commit.apply.recovery.taking_back import outcome_text, roll_back
 from yolofs.commit.apply.step_log import ObjectIdentity
-from yolofs.commit.apply.taking_back import outcome_text, roll_back
 from yolofs.commit.plan.plan import Rewrite
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath

@@ -13,8 +13,8 @@ from tests.support.commit_model import CommitScribe, have_linked, scan
 from tests.support.core_driver import CoreDriver
 from tests.support.rolling_back import at, interrupted, whole
 from yolofs.commit import execute, resume
+from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import RolledBackError
 from yolofs.paths import RelPath

@@ -1,0 +1,1 @@
+"""Finishing a commit that a crash interrupted, and taking one back."""

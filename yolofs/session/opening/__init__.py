@@ -1,0 +1,1 @@
+"""Finding a session, and what comes before it can be used; repairing and moving one."""
