@@ -241,7 +241,7 @@ def test_nodes_tell_all_that_is_needed_to_draw_the_graph() -> None:
     )
 
 
-def test_without_counts_only_base_has_one() -> None:
+def test_nodes_have_no_record_counts_but_base_if_none_were_given() -> None:
     assert [node.record_count for node in Timeline([p(), t(0)]).nodes()] == [0, None, None]
 
 
