@@ -59,7 +59,7 @@ def die_in_a_commit(project: Path, call: str) -> None:
 
 @pytest.mark.parametrize("way", ["--continue", "--roll-back"])
 @pytest.mark.parametrize("call", ["mkdir", "rmdir"])
-def test_a_directory_has_its_time_again(project: Path, call: str, way: str) -> None:
+def test_the_directory_of_a_hidden_folder_has_its_time_again_after_a_kill(project: Path, call: str, way: str) -> None:
     die_in_a_commit(project, call)
     program = Program(project)
     if call == "rmdir":

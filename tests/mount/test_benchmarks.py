@@ -160,7 +160,7 @@ def test_a_column_that_changes_the_base_directory_is_told(scratch: Path) -> None
     assert run_leaky(scratch, "stat_base_warm").failures == []
 
 
-def test_a_wrong_content_is_told(scratch: Path) -> None:
+def test_a_benchmark_that_reads_wrong_content_fails(scratch: Path) -> None:
     cell = Cell(View(scratch), scratch, TINY, scratch, compile_micro(scratch))
     (scratch / "files").mkdir()
     cell.micro("create", "files", 3)

@@ -115,7 +115,7 @@ def room_of(path: Path) -> int:
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_others_are_answered_meanwhile(long: LongView, tmp_path: Path, kind: str) -> None:
+def test_other_requests_are_answered_during_a_long_change(long: LongView, tmp_path: Path, kind: str) -> None:
     change, size = CHANGES[kind]
     plain = tmp_path / "plain"
     plain.write_bytes(DATA)
@@ -133,7 +133,7 @@ def test_others_are_answered_meanwhile(long: LongView, tmp_path: Path, kind: str
     assert not long.view.handlers.changing
 
 
-def test_it_is_so_on_each_transport(mounted: Callable[..., MountedView]) -> None:
+def test_other_requests_are_answered_during_a_truncation_whatever_the_transport(mounted: Callable[..., MountedView]) -> None:
     long = LongView(mounted())  # without fallocate(2) the C library writes
     with long.busy():
         made = long.begin(lambda: os.truncate(long.path, SMALL))

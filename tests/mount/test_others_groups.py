@@ -143,7 +143,7 @@ def test_a_view_and_a_commit_are_what_a_plain_directory_is(plain: Path, base: Pa
     assert manifest(base) == after == manifest(mountpoint)
 
 
-def test_a_remount_shows_the_same(base: Path, tmp_path: Path) -> None:
+def test_a_remount_shows_the_group_that_was_shown_before(base: Path, tmp_path: Path) -> None:
     project = tmp_path / "another"
     project.mkdir()
     program = Program(project)

@@ -60,7 +60,9 @@ def test_a_mount_whose_server_ends_between_open_and_listing_holds_no_names(
     assert find_names_at(Base(os.fsencode(top)), RelPath(b"one"))[0] == [b"one"]
 
 
-def test_nothing_is_listed_on_another_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_link_names_lists_nothing_on_another_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No name can be there, and others count who lists what they have mounted."""
     top = tmp_path / "base"
     top.mkdir()

@@ -177,7 +177,7 @@ def test_odd_names_survive_a_remount(base: Path, mounted: Mounter, name: bytes) 
     assert at(view, "plain").read_bytes() == b"content"
 
 
-def test_the_session_directory_is_not_there(base: Path, mounted: Mounter) -> None:
+def test_the_session_directory_does_not_exist_in_the_view(base: Path, mounted: Mounter) -> None:
     view = mounted()
     hidden = at(view, ".yolofs")
     assert os.listdir(at(view, ".")) == []

@@ -41,7 +41,7 @@ records = st.one_of(
 
 
 @given(st.lists(records, max_size=12))
-def test_runs_are_those_of_all_records(found: list[ChangeRecord]) -> None:
+def test_runs_of_a_restated_path_are_those_of_all_its_records(found: list[ChangeRecord]) -> None:
     authors, whole = authors_of(lambda: found), Attribution(found)
     for path in PATHS:
         signed = authors.sign(Keep(0, path, StoreIno(9)), None)

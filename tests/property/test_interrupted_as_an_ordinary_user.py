@@ -122,7 +122,7 @@ def test_nothing_is_lost_by_what_is_interrupted_as_an_ordinary_user_beside_root(
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
 @few
 @given(rounds_before, interrupted_round, hard_links | st.just([]), closed)
-def test_nothing_is_lost_so_where_the_session_is_on_another_device(
+def test_nothing_is_lost_by_what_is_interrupted_where_the_session_is_on_another_device(
     before: list[tuple[Any, ...]], last: tuple[Any, ...], links: list[tuple[bytes, ...]], modes: Modes
 ) -> None:
     check(before, last, links, modes, is_far=True)

@@ -30,7 +30,7 @@ def states(markers: list[Marker]) -> list[tuple[int, ...]]:
 
 
 @given(histories())
-def test_segments_are_those_of_the_definition(markers: list[Marker]) -> None:
+def test_segments_of_each_generation_are_as_replaying_the_markers_gives(markers: list[Marker]) -> None:
     timeline = Timeline(markers)
     expected = states(markers)
     assert [timeline.segments_of(number) for number in range(len(expected))] == expected

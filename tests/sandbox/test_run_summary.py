@@ -79,7 +79,7 @@ def test_the_json_is_the_last_line_of_stderr(yolofs: Program) -> None:
     assert said["undo"] == f"yolofs travel {said['before']}"
 
 
-def test_without_review_nothing_is_said(yolofs: Program) -> None:
+def test_a_run_with_no_review_prints_no_summary(yolofs: Program) -> None:
     assert yolofs("run", "--no-review", "sh", "-c", "echo 1 > one").err == ""
 
 

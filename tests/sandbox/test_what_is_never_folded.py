@@ -21,7 +21,7 @@ def told_of_git(program: Program) -> str:
     return line.removeprefix("-  git: ").partition("  (")[0]
 
 
-def test_a_replaced_commit_is_told(repository: Program) -> None:
+def test_a_commit_replaced_by_git_replace_is_told(repository: Program) -> None:
     head = repository.project / ".git/refs/heads/main"
     replaced = head.read_text().strip()
     repository("run", "sh", "-c", "git replace HEAD $(git commit-tree -m other 'HEAD^{tree}')")

@@ -156,7 +156,7 @@ def test_a_session_whose_disk_is_away_is_only_taken_off_the_list(yolofs: Program
     assert (state / "away/journal").exists()
 
 
-def test_wrong_words_about_sessions_are_told(yolofs: Program, tmp_path: Path) -> None:
+def test_wrong_arguments_of_the_sessions_command_are_refused(yolofs: Program, tmp_path: Path) -> None:
     assert "yolofs sessions lists them" in yolofs.refused("sessions", "--forget", "nothing", code=4)
     assert "which one is meant" in yolofs.refused("sessions", "--forget", code=2)
     (entry,) = yolofs("sessions", "--json").json["sessions"]

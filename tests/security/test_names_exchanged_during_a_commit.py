@@ -94,7 +94,9 @@ def planned(place: Path, number: int, parking: Path) -> Callable[[], None]:
 @pytest.mark.some(18)
 @pytest.mark.parametrize("is_short", [True, False])
 @pytest.mark.parametrize("name", NAMES)
-def test_no_link_is_followed(place: Path, tmp_path: Path, name: str, *, is_short: bool) -> None:
+def test_a_commit_follows_no_link_that_is_exchanged_for_a_name(
+    place: Path, tmp_path: Path, name: str, *, is_short: bool
+) -> None:
     (tmp_path / "commits").mkdir()
     worlds(place, 0)
     calls = calls_of(planned(place, 0, tmp_path / "commits/0"))

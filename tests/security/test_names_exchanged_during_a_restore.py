@@ -86,7 +86,9 @@ def has_something_of_outside(path: Path) -> bool:
 @pytest.mark.parametrize("is_short", [True, False])
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("name", NAMES)
-def test_no_link_is_followed(tmp_path: Path, name: str, state: str, *, is_short: bool) -> None:
+def test_a_restore_follows_no_link_that_is_exchanged_for_a_name(
+    tmp_path: Path, name: str, state: str, *, is_short: bool
+) -> None:
     first = tmp_path / "0"
     with contextlib.closing(Driver(os.fsencode(make(first)[0]))) as view:
         calls = calls_of(lambda: bring_back(view, state))

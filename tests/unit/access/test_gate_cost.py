@@ -75,7 +75,7 @@ def test_a_judged_file_is_not_looked_for_in_the_rules_again(judged: Judged) -> N
     assert judged.book.steps == 0
 
 
-def test_a_change_of_rules_judges_nothing(judged: Judged) -> None:
+def test_a_change_of_rules_judges_no_file_until_it_is_asked_for(judged: Judged) -> None:
     for number in range(10):
         judged.change(PathRule(b"/some/path%d" % number, RuleState.HIDDEN, "test:2"))
     assert judged.book.steps == 0

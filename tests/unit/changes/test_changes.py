@@ -194,7 +194,7 @@ class TestRenames:
         check(scribe, "R+M n -> m", old=old)
         check(scribe, "A m")
 
-    def test_a_hard_link_is_added(self, scribe: Scribe) -> None:
+    def test_a_new_hard_link_is_listed_as_added(self, scribe: Scribe) -> None:
         scribe.link(b"a", b"l")
         check(scribe, "A l")
 

@@ -161,7 +161,7 @@ def test_a_file_is_looked_at_if_any_of_its_names_shows(base: Path, handlers: Han
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="trusted attributes are root's")
-def test_attributes_of_root_are_content_too(base: Path, handlers: Handlers) -> None:
+def test_trusted_attributes_of_a_denied_file_cannot_be_read(base: Path, handlers: Handlers) -> None:
     (base / "file").touch()
     os.setxattr(base / "file", "trusted.note", b"secret")
     handlers.gate.book.replace(rule_set(base))

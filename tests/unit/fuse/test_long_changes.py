@@ -64,7 +64,7 @@ def test_the_end_waits_for_what_a_thread_has_begun(base: Path) -> None:
         assert (base / "f").stat().st_size == 5
 
 
-def test_what_fails_keeps_nobody_waiting(base: Path) -> None:
+def test_calls_go_on_after_a_long_change_has_failed(base: Path) -> None:
     def change(_: int) -> None:
         raise OSError(5, "the disk is broken")
 
@@ -72,7 +72,7 @@ def test_what_fails_keeps_nobody_waiting(base: Path) -> None:
         assert long_changes.call(lambda: 7) == 7
 
 
-def test_a_call_that_fails_says_so(base: Path) -> None:
+def test_a_call_after_a_long_change_raises_what_it_raised(base: Path) -> None:
     with changed(base, lambda _: None) as (long_changes, _), pytest.raises(ZeroDivisionError):
         long_changes.call(lambda: 1 // 0)
 

@@ -61,7 +61,7 @@ def test_commits_put_aside_may_be_removed_by_another_process_meanwhile(
     assert not list((tmp_path / "commits").iterdir())
 
 
-def test_notes_are_durable_in_their_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adding_a_note_syncs_the_directory_it_lies_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
     restored.add(os.fsencode(tmp_path), {(1, 2)})

@@ -41,7 +41,7 @@ def test_all_names_of_a_file_are_found_from_any_of_them(root: Path, home: str) -
     assert sorted(found) == sorted(name.encode() for name in NAMES)
 
 
-def test_the_near_ones_are_found_first(root: Path) -> None:
+def test_names_near_the_known_one_are_found_before_the_limit(root: Path) -> None:
     for number in range(100):
         (root / "x" / str(number)).write_bytes(b"")
     base = Base(os.fsencode(root))

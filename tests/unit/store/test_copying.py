@@ -175,7 +175,7 @@ def test_only_the_first_bytes_are_copied_if_that_is_asked_for(root_room: bytes, 
     assert read(root_room + b"/dst") == (b"0123456789" * 1000)[:4097]
 
 
-def test_what_the_target_held_shows_nowhere(root_room: bytes, no_reflink: None) -> None:
+def test_old_bytes_of_the_target_show_in_no_hole_of_the_copy(root_room: bytes, no_reflink: None) -> None:
     src = make(root_room + b"/src")
     os.truncate(src, 100_000)
     with opened(src, make(root_room + b"/dst", b"x" * 200_000)) as (src_fd, dst_fd):

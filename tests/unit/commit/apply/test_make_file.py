@@ -155,7 +155,7 @@ def test_a_store_inode_that_is_no_regular_file_is_not_opened(store: Store) -> No
 # --- the folder -----------------------------------------------------------------------------------
 
 
-def test_a_folder_of_ours_is_plain(folder: int) -> None:
+def test_a_folder_that_only_its_owner_may_enter_is_plain(folder: int) -> None:
     assert is_plain(folder)
 
 

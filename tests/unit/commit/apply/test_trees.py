@@ -40,7 +40,9 @@ def names_of(name: str) -> tuple[str, str]:
     ids=["copy", "remove", "names", "stamps"],
 )
 @pytest.mark.parametrize("is_short", [True, False])
-def test_no_link_is_followed(tmp_path: Path, name: str, act: Callable[[Path], object], *, is_short: bool) -> None:
+def test_whatever_walks_a_tree_follows_no_link_that_is_exchanged_for_a_name(
+    tmp_path: Path, name: str, act: Callable[[Path], object], *, is_short: bool
+) -> None:
     at, count = 0, 1
     while at < count:
         at += 1

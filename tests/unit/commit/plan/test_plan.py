@@ -94,7 +94,7 @@ def test_a_plan_with_impossible_steps_is_refused(steps: tuple[Step, ...], said: 
 
 
 @pytest.mark.parametrize("root", [b"", b"base", b"/base/../etc", b"/base/", b"/base\0"])
-def test_a_plan_is_for_a_directory(root: bytes) -> None:
+def test_a_plan_whose_base_is_no_absolute_path_is_refused(root: bytes) -> None:
     with pytest.raises(YolofsError, match="is no absolute path of a directory"):
         Plan.decode(Plan(root).encode())
 

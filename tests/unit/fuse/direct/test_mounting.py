@@ -22,7 +22,9 @@ with socket.socket(fileno=int(os.environ["_FUSE_COMMFD"])) as ours:
 
 
 @pytest.mark.parametrize("sent", [(), ("/dev/null",), ("file",)], ids=["nothing", "another device", "a file"])
-def test_only_the_device_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: tuple[str, ...]) -> None:
+def test_descriptors_other_than_the_device_are_refused_and_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: tuple[str, ...]
+) -> None:
     (tmp_path / "file").touch()
     helper = tmp_path / "fusermount3"
     helper.write_text(HELPER.format(python=sys.executable, paths=[str(tmp_path / path) for path in sent]))
