@@ -259,7 +259,7 @@ class _Conversation:
     async def _lend(self, params: LendParams) -> Result:
         self._check_not_lent()
         control = self._control
-        self._connection.begin(Lasting.LOAN)
+        self._connection.begin_lasting(Lasting.LOAN)
         try:
             await control._acquire()
             try:
@@ -268,7 +268,7 @@ class _Conversation:
                 control._lock.release()
                 raise
         except BaseException:
-            self._connection.end(Lasting.LOAN)
+            self._connection.end_lasting(Lasting.LOAN)
             raise
         self._loan = params.kind
         control._is_lent = True
@@ -315,7 +315,7 @@ class _Conversation:
         return Result(AnswerResult(tuple(answered.ids), tuple(answered.left), tuple(answered.unseen)))
 
     async def _watch(self, params: WatchParams) -> Result:
-        self._connection.begin(Lasting.WATCH)
+        self._connection.begin_lasting(Lasting.WATCH)
         self._watching.close()
         self._watcher = _Watcher(self._connection, params)
         self._watching.enter_context(self._control._host.broker.watched_by(self._watcher))
@@ -362,7 +362,7 @@ class _Conversation:
     async def _take_back(self) -> None:
         control, loan = self._control, self._loan
         self._loan = None
-        self._connection.end(Lasting.LOAN)
+        self._connection.end_lasting(Lasting.LOAN)
         assert loan is not None
         try:
             await _in_thread(lambda: control._host.take_back(loan))

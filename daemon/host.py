@@ -152,7 +152,7 @@ class Host:
                 host = cls(session, rule_files, runtime)
                 host.runs.take_up()
                 sys.setswitchinterval(session.settings.mount.switch_interval_ms / 1000)
-                host.collector.begin()
+                host.collector.disable_automatic_collection()
                 os.umask(0)
                 host._mount.start(on_end)
             except BaseException:

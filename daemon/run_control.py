@@ -67,11 +67,11 @@ class RunMethods:
     async def _begin(self, params: BeginRunParams) -> Result:
         if self._run is not None:
             raise UsageError(f"run {self._run} of this connection goes on")
-        self._connection.begin(Lasting.RUN)
+        self._connection.begin_lasting(Lasting.RUN)
         try:
             return await self._begin_run(params)
         except BaseException:
-            self._connection.end(Lasting.RUN)
+            self._connection.end_lasting(Lasting.RUN)
             raise
 
     async def _begin_run(self, params: BeginRunParams) -> Result:
@@ -108,7 +108,7 @@ class RunMethods:
         self._check_own(params.run)
         async with self._alone() as host:
             self._run = None
-            self._connection.end(Lasting.RUN)
+            self._connection.end_lasting(Lasting.RUN)
             result = await trio.to_thread.run_sync(
                 lambda: host.end_run(params.run, params.code, unquote(params.name), snapshot=params.snapshot)
             )

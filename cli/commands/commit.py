@@ -12,7 +12,7 @@ from yolofs.cli.commit.dry_run import show_dry_run
 from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_picked
 from yolofs.cli.commit.hunk_option import hunk_option, picks_of_option
 from yolofs.cli.commit.interrupted import continue_commit, finish_what_was_interrupted, give_commit_up, roll_commit_back
-from yolofs.cli.commit.settling import ConflictWish
+from yolofs.cli.commit.settling import ConflictRequest
 from yolofs.cli.completion.completing import generations, staged_paths
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project.project import find_project
@@ -171,7 +171,7 @@ def command(
         raise UsageError("--json leaves no place for a question", hint=same_command_with("commit", "--yes"))
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
-    wish = ConflictWish(merge=merges, ours=force, theirs=theirs)
+    wish = ConflictRequest(merge=merges, ours=force, theirs=theirs)
     if as_script and (merges or theirs):
         raise UsageError("a script merges nothing", hint="leave out --merge and --theirs, or print no --script")
     if up_to is not None and (merges or theirs):

@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 
 from yolofs.cli.commit.exclude import parse_excludes
-from yolofs.cli.commit.settling import ConflictWish
+from yolofs.cli.commit.settling import ConflictRequest
 from yolofs.cli.project.project import relative_paths
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import Generation, in_shell
@@ -34,7 +34,7 @@ class CommitRequest(NamedTuple):
         """
         return session.timeline.resolve(self.up_to) if self.up_to is not None else None
 
-    def options(self, wish: ConflictWish) -> tuple[str, ...]:
+    def options(self, wish: ConflictRequest) -> tuple[str, ...]:
         """Return the options for the version that is taken at each path, and for what it may
         replace.
         """

@@ -25,7 +25,7 @@ from yolofs.cli.commit.report import (
     warn_of_cut_links,
     warn_of_unfinished,
 )
-from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_settled
+from yolofs.cli.commit.settling import ConflictRequest, SettledConflicts, check_settled
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.output import ask, check_can_ask, phases, say
 from yolofs.cli.project.project import changing, reading
@@ -38,7 +38,7 @@ from yolofs.session.up_to import commit_up_to
 from yolofs.system.gc_pause import no_garbage_collection
 
 
-def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, yes: bool, as_json: bool) -> None:
+def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictRequest, *, yes: bool, as_json: bool) -> None:
     """Commit what was asked for; what changed while the user looked at it is shown again.
 
     Raises:
@@ -124,7 +124,7 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
     end_without_success_if(bool(asked.paths) and result.number is None and not is_settled)
 
 
-def _show_and_ask(project: bytes, wish: ConflictWish, asked: CommitRequest) -> CommitPreview:
+def _show_and_ask(project: bytes, wish: ConflictRequest, asked: CommitRequest) -> CommitPreview:
     """Show the changes that the commit takes and those that stay, ask at a terminal, and return
     them.
 

@@ -18,7 +18,7 @@ from yolofs.cli.commit.report import (
     say_unchanged,
     warn_of_cut_links,
 )
-from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
+from yolofs.cli.commit.settling import ConflictRequest, SettledConflicts
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.cli.project.project import reading_whole
 from yolofs.commit import plan_commit
@@ -35,7 +35,7 @@ from yolofs.state.tree import Tree
 from yolofs.system.gc_pause import no_garbage_collection
 
 
-def show_dry_run(project: bytes, asked: CommitRequest, wish: ConflictWish, *, as_script: bool) -> None:
+def show_dry_run(project: bytes, asked: CommitRequest, wish: ConflictRequest, *, as_script: bool) -> None:
     """Print what a commit would do to base, and do nothing; ``as_script`` as a shell script.  It
     ends as the commit itself would.
 
@@ -58,7 +58,7 @@ def _dry_run_of(
     session: Session,
     selection: Selection,
     up_to: Generation | None,
-    wish: ConflictWish,
+    wish: ConflictRequest,
     *,
     as_script: bool,
     unfolds: bool,

@@ -172,7 +172,7 @@ class DecidedConflicts(NamedTuple):
     """The directories that are made again, as :func:`missing_directories` told."""
 
 
-class ConflictWish:
+class ConflictRequest:
     """What the user wants to become of conflicts, by options for all or by an answer for each."""
 
     def __init__(self, *, merge: bool, ours: bool, theirs: bool) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
+from yolofs.cli.commit.settling import ConflictRequest, SettledConflicts
 from yolofs.cli.project.project import changing
 from yolofs.cli.review.effects import ConflictKey, DoneInView, PageChoice, Settle
 from yolofs.cli.review.reader import Reader
@@ -51,7 +51,7 @@ class ConflictLines(NamedTuple):
     """Those with the marks of a merge."""
 
 
-def tell(
+def conflict_lines(
     session: Session, tree: Tree, looked: BaseLook, path_display: PathDisplay, ours: Collection[RelPath]
 ) -> ConflictLines:
     """Return lines about the conflicts of a state before its commit; those at ``ours`` take the
@@ -132,7 +132,7 @@ def settle_in_view(reader: Reader, effect: Settle) -> tuple[str, DoneInView | No
         looked = look_at_base(session, split_staged(session, everything))
         looked = looked._replace(conflicts=[path for path in looked.conflicts if path in set(effect.paths)])
         before = Generation(session.timeline.present + session.has_unsnapshotted())
-        choice = ConflictWish(
+        choice = ConflictRequest(
             merge=way is ConflictKey.MERGE, ours=way is ConflictKey.OURS, theirs=way is ConflictKey.THEIRS
         )
         settled = choice.settle(session, looked, makes_again=True)
@@ -169,7 +169,7 @@ def _names(paths: Sequence[RelPath]) -> str:
     return some_of([display(path.rpartition(b"/")[2]) for path in paths], 3)
 
 
-def shows(session: Session, generation: Generation) -> bool:
+def view_shows(session: Session, generation: Generation) -> bool:
     """Tell whether the view shows just what a generation was: nothing was staged since, or it was
     taken back.
     """
@@ -183,7 +183,7 @@ def travel_back(session: Session, done: DoneInView) -> None:
     Raises:
         UsageError: something has changed since; nothing is done.
     """
-    if not shows(session, done.after):
+    if not view_shows(session, done.after):
         raise UsageError(
             f"something was staged since, so {done.title} is not taken back",
             hint=f"yolofs travel {done.before} shows all as it was before",

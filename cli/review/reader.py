@@ -221,7 +221,7 @@ def _folded(session: Session, known: Comparison) -> Comparison:
 
     shortener = Shortener(session, known.path_display, "")
     groups = shortener.fold(known.changes, lambda change: change.path in known.marks, {}).groups
-    gits = [shortener.told(group, lambda _: "") for group in groups if group.sort is Sort.GIT]
+    gits = [shortener.group_text(group, lambda _: "") for group in groups if group.sort is Sort.GIT]
     return msgspec.structs.replace(
         known,
         folded={

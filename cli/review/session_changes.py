@@ -22,7 +22,7 @@ from yolofs.cli.project.project import changing
 from yolofs.cli.review.accepted import AcceptedPart
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.conflicts import ConflictLines, shows, tell, travel_back
+from yolofs.cli.review.conflicts import ConflictLines, conflict_lines, travel_back, view_shows
 from yolofs.cli.review.effects import Carried, DoneInView, Drop, Page, PickedOrAll, Prepare, Stop
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.folding import ChangeLine
@@ -141,8 +141,8 @@ def _carried(session: Session, reader: Reader, files: Iterable[FileHunks], dropp
         if known is None:
             continue
         hunks = hunks_of(change, session.store).hunks
-        now = {_essence(hunk): hunk.id for hunk in hunks}
-        ids = {hunk.id: now[_essence(hunk)] for hunk in known.hunks if _essence(hunk) in now}
+        now = {_key_without_id(hunk): hunk.id for hunk in hunks}
+        ids = {hunk.id: now[_key_without_id(hunk)] for hunk in known.hunks if _key_without_id(hunk) in now}
         others = [hunk for hunk in hunks if hunk.id not in ids.values()]
         lines = {hunk.id: _lines_now(hunk, gone, others) for hunk in known.hunks if (gone := dropped.get(hunk.id))}
         count = len(ids) + len({new for places in lines.values() for new, _ in places.values()})
@@ -173,7 +173,7 @@ def _numbered(hunk: Hunk) -> Iterator[tuple[int, bool, bytes]]:
         yield number, number > len(hunk.old_lines), line
 
 
-def _essence(hunk: Hunk) -> tuple[object, ...]:
+def _key_without_id(hunk: Hunk) -> tuple[object, ...]:
     """Return the content of a hunk, without its place in the new text."""
     return hunk.kind, hunk.old_start, hunk.old_lines, hunk.new_lines, hunk.old, hunk.new
 
@@ -250,7 +250,7 @@ def take_last_back(reader: Reader, done: DoneInView) -> str:
         if done.travels:
             travel_back(session, done)
             return f"taken back: {done.title}"
-        if shows(session, done.after):
+        if view_shows(session, done.after):
             session.travel(str(done.before))
         else:
             _restore(session, done)
@@ -311,7 +311,7 @@ def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         ours = effect.ours.intersection(looked.conflicts)
         prepared = PreparedCommit(picks, paths, effect.named, shown, looked.conflicts, ours)
         is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
-        told = tell(session, parts.taken, looked, path_display, ours) if is_open else None
+        told = conflict_lines(session, parts.taken, looked, path_display, ours) if is_open else None
         taken = _taken_lines(Shortener(session, path_display, "the list has each", selected.tree), prepared, looked)
         written = open_files_told(find_open_files(session, shown.taken)) if told is None else []
         return _page(prepared, [*taken, *written], selected.held, told, path_display, ends_text(session))
@@ -378,7 +378,7 @@ def _page(
     return Page(title, tuple(lines), "enter commits; any other key goes back" if shown.taken else "", prepared)
 
 
-def _gist(shown: CommitPreview, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
+def _what_it_applies(shown: CommitPreview, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
     """Return what the page has shown of a commit.  The ids of hunks stand for the contents of the
     files.
 
@@ -410,7 +410,7 @@ def commit_prepared(reader: Reader, prepared: PreparedCommit) -> str:
     """
 
     def check(shown: CommitPreview, conflicts: Sequence[RelPath]) -> None:
-        if _gist(shown, conflicts) != _gist(prepared.shown, prepared.conflicts):
+        if _what_it_applies(shown, conflicts) != _what_it_applies(prepared.shown, prepared.conflicts):
             raise StaleHunkError(_CHANGED)
 
     with changing(reader.project, LoanKind.COMMIT) as (session, _):

@@ -83,9 +83,9 @@ def run_in_sandbox(
         with confined(place, [*words, *unsaid], environment, stdin.fd) as running:
             client.enter_run(begun.run, running.info.pid_namespace)
             if early is None:
-                return running.go(warn)
+                return running.run(warn)
             with announcing_asks(early.directory, begun.run, running.info.pid_namespace), early.reading():
-                return running.go(warn)
+                return running.run(warn)
     finally:
         stdin.close()
 

@@ -61,7 +61,7 @@ class GitDirectory:
         self._old = self._packed_refs(is_new=False)
         self._new = self._packed_refs(is_new=True)
 
-    def tell(self) -> str:
+    def summary(self) -> str:
         """Return what happened; "2 files" if nothing more can be told."""
         with NewObjects(self._top, self._changes, self._store, self._read) as found:
             branches, objects = self._of_branches(found), self._of_objects(found)
@@ -74,7 +74,7 @@ class GitDirectory:
         words += [display(name) for name in others if name in _DECIDES]
         rest = [display(name) for name in others if name not in _DECIDES]
         if rest:
-            words.append(_few(rest, "other files"))
+            words.append(_some_or_count(rest, "other files"))
         return ", ".join(words) or "nothing but its own notes"
 
     def _of_objects(self, found: NewObjects) -> list[str]:
@@ -91,7 +91,7 @@ class GitDirectory:
                 packed, removed = packed + is_kept, removed + (not is_kept)
             changed += _is_object(name[len(_OBJECTS) :]) and self._is_written_over(name, change)
         told = [
-            f"{count} object file{_s(count)} {what}"
+            f"{count} object file{_plural_s(count)} {what}"
             for count, what in ((removed, "removed"), (changed, "changed"))
             if count
         ]
@@ -124,13 +124,19 @@ class GitDirectory:
         words = []
         tags = self._moved(_TAGS)
         if tags:
-            words.append(_few([f"tag {display(ref[len(_TAGS) :])} {_became(*values)}" for ref, values in tags], "tags"))
+            words.append(
+                _some_or_count(
+                    [f"tag {display(ref[len(_TAGS) :])} {_change_of_ref(*values)}" for ref, values in tags], "tags"
+                )
+            )
         if self._moved(_REMOTES):
             words.append("remote branches")
-        words += [f"stash {_became(*values, moved='changed')}" for _, values in self._moved(_STASH)]
+        words += [f"stash {_change_of_ref(*values, moved='changed')}" for _, values in self._moved(_STASH)]
         others = [one for one in self._moved(_REFS) if not one[0].startswith(_TOLD_REFS)]
         if others:
-            words.append(_few([f"{display(ref)} {_became(*values)}" for ref, values in others], "other refs"))
+            words.append(
+                _some_or_count([f"{display(ref)} {_change_of_ref(*values)}" for ref, values in others], "other refs")
+            )
         if self._old is None or self._new is None:
             words.append(display(_PACKED))
         return words
@@ -177,7 +183,7 @@ class GitDirectory:
                 words.append(f"HEAD of worktree {shown} {head}")
             elif self._has_other(top + b"/index"):
                 words.append(f"index of worktree {shown}")
-        return [_few(words, "worktrees")] if words else []
+        return [_some_or_count(words, "worktrees")] if words else []
 
     def _moved(self, prefix: bytes) -> list[tuple[bytes, tuple[bytes | None, bytes | None]]]:
         """Return the refs that have other values now, by name, with both."""
@@ -257,14 +263,14 @@ class GitDirectory:
 
 def _branch_text(name: str, old: bytes | None, count: int, ends: set[bytes]) -> str:
     """Return what became of a branch: ``count`` new commits, which stand on ``ends``."""
-    commits = f"{count} commit{_s(count)}" if count < MOST_COMMITS else f"{MOST_COMMITS} commits or more"
+    commits = f"{count} commit{_plural_s(count)}" if count < MOST_COMMITS else f"{MOST_COMMITS} commits or more"
     if old is None:
         return f"new branch {name}" + (f" with {commits}" if count else "")
     if not count:
         return f"{name} moved"
     if old in ends:
         return f"{commits} on {name}"
-    return f"{name} rewritten, with {count} new commit{_s(count)}"
+    return f"{name} rewritten, with {count} new commit{_plural_s(count)}"
 
 
 def _halves(change: Change) -> tuple[Change, ...]:
@@ -288,13 +294,13 @@ def _is_directory(side: Side | None) -> bool:
     return side is not None and side.type == stat.S_IFDIR
 
 
-def _became(old: bytes | None, new: bytes | None, *, moved: str = "moved") -> str:
+def _change_of_ref(old: bytes | None, new: bytes | None, *, moved: str = "moved") -> str:
     return "deleted" if new is None else "added" if old is None else moved
 
 
-def _few(words: Sequence[str], what: str) -> str:
+def _some_or_count(words: Sequence[str], what: str) -> str:
     return ", ".join(words) if len(words) <= _MOST_NAMED else f"{len(words)} {what}"
 
 
-def _s(count: int) -> str:
+def _plural_s(count: int) -> str:
     return "s" if count > 1 else ""

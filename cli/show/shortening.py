@@ -62,9 +62,9 @@ class Shortener(msgspec.Struct, frozen=True):
 
     def line(self, group: Group, show: Callable[[Change], str]) -> str:
         """Return what stands for a group of changes; ``show`` returns a path for the terminal."""
-        return f"{self.told(group, show)}  ({folding.group_counts_text(group)}; {self.unfold})"
+        return f"{self.group_text(group, show)}  ({folding.group_counts_text(group)}; {self.unfold})"
 
-    def told(self, group: Group, show: Callable[[Change], str]) -> str:
+    def group_text(self, group: Group, show: Callable[[Change], str]) -> str:
         """Return what has happened in a group of changes, without their number."""
         begin = group.sort.value
         if group.top is not None:
@@ -74,7 +74,7 @@ class Shortener(msgspec.Struct, frozen=True):
             from yolofs.cli.show.state_texts import StateTexts
 
             store = self.store if self.store is not None else self.session.store
-            told = GitDirectory(group.top, group.changes, store, StateTexts(self.session, self.tree, store)).tell()
+            told = GitDirectory(group.top, group.changes, store, StateTexts(self.session, self.tree, store)).summary()
         else:
             told = folding.names_text(group, show)
         return f"{begin}: {told}"

@@ -210,7 +210,7 @@ class Broker:
         now = time.monotonic()
         for ask in self._queue:
             before = ask.deadline
-            if self._watchers.see(ask):
+            if self._watchers.is_seen(ask):
                 ask.deadline = ask.full_deadline
             elif ask.deadline == ask.full_deadline:
                 ask.deadline = min(ask.full_deadline, now + self.unattended_s)
@@ -360,7 +360,7 @@ class Broker:
             waiter = Waiter(requester, answer)
             now = time.monotonic()
             ask = self._queue.add(question, waiter, now_ns=time.time_ns(), deadline=now + self.timeout_s)
-            is_seen = self._watchers.see(ask)
+            is_seen = self._watchers.is_seen(ask)
             ask.deadline = ask.full_deadline if is_seen else min(ask.deadline, now + self.unattended_s)
             self._undescribed.append((ask, waiter))
         if arrived:

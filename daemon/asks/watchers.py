@@ -91,7 +91,7 @@ class Watchers:
         """
         return not run or any(watcher.attends(run) for watcher in self._watchers)
 
-    def see(self, ask: Ask) -> bool:
+    def is_seen(self, ask: Ask) -> bool:
         """Tell whether somebody sees what one of those that wait for an ask wants."""
         return any(self.attend(waiter.requester.run) for waiter in ask.waiters)
 

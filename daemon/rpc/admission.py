@@ -99,7 +99,7 @@ class Admission:
         self._peers -= Counter((guest.peer,))  # what has come to 0 is left out
         self._groups -= Counter((guest.group,))
 
-    def begin(self, guest: Guest, what: Lasting) -> None:
+    def begin_lasting(self, guest: Guest, what: Lasting) -> None:
         """Note that something lasts on a connection from now on.
 
         Raises:

@@ -90,16 +90,16 @@ class Connection:
         self._backlog = Backlog()
         self._has_news = trio.Event()
 
-    def begin(self, what: Lasting) -> None:
+    def begin_lasting(self, what: Lasting) -> None:
         """Note that something lasts on this connection: it is not hung up on when others want to
         connect.
 
         Raises:
             DaemonError: that many do so already.
         """
-        self._admission.begin(self.guest, what)
+        self._admission.begin_lasting(self.guest, what)
 
-    def end(self, what: Lasting) -> None:
+    def end_lasting(self, what: Lasting) -> None:
         """Note that it does not last any more."""
         self.guest.lasting.discard(what)
 

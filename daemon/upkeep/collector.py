@@ -43,7 +43,7 @@ class Collector:
         self._is_due_now = False
         self._busy_looks = 0
 
-    def begin(self) -> None:
+    def disable_automatic_collection(self) -> None:
         """Keep Python from looking everywhere by itself."""
         gc.set_threshold(*gc.get_threshold()[:2], _NEVER)
         self._collect()

@@ -142,7 +142,7 @@ def test_a_failing_read_gives_no_place_in_found_that_may_be_taken(place: Path) -
 
 
 NOTES: dict[str, tuple[str, bytes, Callable[[bytes], object]]] = {
-    "folders on other devices": ("far", b"[]", other_devices.noted),
+    "folders on other devices": ("far", b"[]", other_devices.noted_paths),
     "names parted": ("parted", b"[]", part_links.parted_from),
     "steps done": ("progress", b"0\n", step_log.read),
     "what was put back": ("restored", b"[]", restored.read),

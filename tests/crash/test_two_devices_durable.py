@@ -119,7 +119,7 @@ def test_a_copy_made_in_the_switch_is_durable_before_a_note_calls_it_whole(
     expected = prepare()
     calls: list[str] = []
     noting = partial(note, calls, monkeypatch)
-    monkeypatch.setattr(FarFolders, "on", lambda *_: None)
+    monkeypatch.setattr(FarFolders, "folder_on", lambda *_: None)
     noting(syscalls, "sync_filesystem", lambda arguments: f"sync {os.fstat(arguments[0]).st_dev}")
     noting(
         os, "fsync", lambda arguments: f"sync names in {os.path.basename(os.readlink(f'/proc/self/fd/{arguments[0]}'))}"
@@ -161,7 +161,7 @@ def test_the_folder_on_the_other_device_is_gone_for_good_before_the_commit_has_e
     noting(os, "unlink", lambda arguments: os.path.basename(os.fsdecode(arguments[0])))
     match ends:
         case "taken back":
-            monkeypatch.setattr(Steps, "seen", no_room_to_log)
+            monkeypatch.setattr(Steps, "logged", no_room_to_log)
         case "not begun":
             monkeypatch.setattr(Steps, "look", no_room)
         case _:

@@ -138,15 +138,15 @@ def killed_before_line(root: bytes, last: int) -> bool:
     child = os.fork()
     if not child:
         try:
-            calls, really = itertools.count(1), Steps.seen
+            calls, really = itertools.count(1), Steps.logged
 
-            def seen(self: Steps, step: Step) -> LoggedStep:
+            def logged(self: Steps, step: Step) -> LoggedStep:
                 if next(calls) == last:
                     os.kill(os.getpid(), signal.SIGKILL)
                 return really(self, step)
 
             # in a child, which ends: nothing has to be put back
-            Steps.seen = seen  # type: ignore[method-assign]
+            Steps.logged = logged  # type: ignore[method-assign]
             with Session.open(root, SessionAccess.WRITE) as session:
                 commit(session)
         finally:

@@ -133,7 +133,9 @@ def test_other_requests_are_answered_during_a_long_change(long: LongView, tmp_pa
     assert not long.view.handlers.changing
 
 
-def test_other_requests_are_answered_during_a_truncation_whatever_the_transport(mounted: Callable[..., MountedView]) -> None:
+def test_other_requests_are_answered_during_a_truncation_whatever_the_transport(
+    mounted: Callable[..., MountedView],
+) -> None:
     long = LongView(mounted())  # without fallocate(2) the C library writes
     with long.busy():
         made = long.begin(lambda: os.truncate(long.path, SMALL))

@@ -22,7 +22,7 @@ from tests.support.core_driver import CoreDriver
 from tests.support.host_edits import Edit, Host
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.cli.commit.report import preview_commit
-from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_settled
+from yolofs.cli.commit.settling import ConflictRequest, SettledConflicts, check_settled
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import (
     ConflictError,
@@ -161,7 +161,7 @@ def do_commit(
     up_to = None
     if asked.up_to is not None:
         up_to = session.timeline.resolve(str(asked.up_to % (session.timeline.present + 1)))
-    wish = ConflictWish(
+    wish = ConflictRequest(
         merge=asked.merge and up_to is None, ours=asked.side == "ours", theirs=asked.side == "theirs" and up_to is None
     )
     selection = selection_of(session, asked)

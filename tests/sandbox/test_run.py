@@ -241,12 +241,12 @@ def test_nothing_runs_on_where_bubblewrap_was_killed(yolofs: Program, is_started
         if is_started:
             killer = threading.Thread(target=kill_when_started, args=(bubblewrap, begun))
             killer.start()
-            assert sandbox.go(print) == 128 + signal.SIGKILL
+            assert sandbox.run(print) == 128 + signal.SIGKILL
             killer.join()
         else:
             os.kill(bubblewrap, signal.SIGKILL)
             with contextlib.suppress(SandboxError):  # the command may have begun, or not
-                assert sandbox.go(print) == 128 + signal.SIGKILL
+                assert sandbox.run(print) == 128 + signal.SIGKILL
         assert select.select([init], [], [], 0)[0]
 
 

@@ -39,7 +39,7 @@ class AbsentNames:
         told[place] = now + lifetime_s
         return True
 
-    def take(self) -> list[Place]:
+    def pop_all(self) -> list[Place]:
         """Return the names that the kernel may have as absent, and begin anew: it is to be told to
         forget them.
         """

@@ -298,7 +298,7 @@ class Gate:
         """
         before = self.book.sources
         self.book.adopt(index)
-        told = self.absent_names.take()
+        told = self.absent_names.pop_all()
 
         def stale() -> Invalidation:
             found = hidden_since(before, self.book, self._overlay)

@@ -173,7 +173,9 @@ def _pairs(change: Change, prefix: RelPath, notes: Notes) -> Iterator[Pair]:
     """Yield what git can say about a change, and note what it cannot."""
     old = _version(change.old_path or change.path, change.old, prefix)
     new = _version(change.path, change.new, prefix)
-    notes.see(change, has_old=old is not None, has_new=new is not None, is_outside=not _is_inside(change, prefix))
+    notes.add_change(
+        change, has_old=old is not None, has_new=new is not None, is_outside=not _is_inside(change, prefix)
+    )
     if change.kind is ChangeKind.TYPE:
         if old is not None:
             yield Pair(old, None, True)

@@ -89,7 +89,7 @@ class Notes:
         ]
         return self._notes + refused + new + gone
 
-    def see(self, change: Change, *, has_old: bool, has_new: bool, is_outside: bool) -> None:
+    def add_change(self, change: Change, *, has_old: bool, has_new: bool, is_outside: bool) -> None:
         """Note what a patch cannot express of a change.  ``has_old`` and ``has_new`` tell which
         side it can express at all.
         """

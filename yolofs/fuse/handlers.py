@@ -464,7 +464,7 @@ class Handlers:
                 names = self.overlay.names(opened.inode)
                 opened.names = [b".", b"..", *self.gate.shown(opened.inode, names)]
                 opened.listing = listings.begin(opened.inode, self._lifetimes.of_names_in(opened.inode))
-        elif listing is not None and not listings.holds(listing):
+        elif listing is not None and not listings.is_valid(listing):
             self.look_up_again(opened)
         return opened
 

@@ -229,7 +229,7 @@ class Requests:
         What was removed and not freed yet is not to be missing.  Until it is freed the loop waits,
         as that request would have, had it been freed on the spot.
         """
-        return error.errno in _NO_SPACE and self._freeing.settle()
+        return error.errno in _NO_SPACE and self._freeing.drain()
 
     # ---- asking
 

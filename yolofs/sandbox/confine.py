@@ -79,7 +79,7 @@ class Confined:
         self._report_fd = report_fd
         self.info = info
 
-    def go(self, tell: Callable[[str], None]) -> int:
+    def run(self, tell: Callable[[str], None]) -> int:
         """Start the command, wait for it and return its exit code; all its processes are gone then.
 
         ``tell`` is called with the reason if it has to be ended.

@@ -38,7 +38,7 @@ class ForcedEnd:
         self.status: int | None = None
         """What the command has ended with, as wait(2) tells it, if bubblewrap did not notice."""
 
-    def asked(self, number: int) -> None:
+    def note_signal(self, number: int) -> None:
         """Take note of a signal that has been passed on."""
         if number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             self._orders.setdefault(number, time.monotonic() + GRACE_S)

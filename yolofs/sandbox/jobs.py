@@ -240,7 +240,7 @@ class SandboxJob:
                 signal.signal(number, handler)
 
     def _pass_on(self, number: int) -> None:
-        self._forced_end.asked(number)
+        self._forced_end.note_signal(number)
         self._signal_all(number)
         if number in (signal.SIGTERM, signal.SIGHUP):  # what is stopped would end only when it goes on
             self._signal_all(signal.SIGCONT)

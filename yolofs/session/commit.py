@@ -254,7 +254,7 @@ def commit(
     unfinished = put_away(session, directory)
     if not (split.rest or unfinished):
         with contextlib.suppress(OSError):  # nothing is staged that it could matter to
-            restored.end(session.directory)
+            restored.keep_for_undos(session.directory)
     return CommitResult(number, outcome.steps, outcome.left_out, split.held_back, unfinished)
 
 

@@ -304,7 +304,7 @@ class Session(States):
         with contextlib.suppress(OSError):  # they were about the old one, as their key tells
             cuts.forget(path)
         if archive is None:
-            restored.end(self.directory)
+            restored.keep_for_undos(self.directory)
         self._read(Journal.open(path))
         self._let_go_of_bases()
         if archive is None:

@@ -105,7 +105,7 @@ def _add(directory: bytes, name: bytes, stamps: AbstractSet[Stamp], *, most: int
     replace_note(path, msgspec.json.encode(kept))
 
 
-def end(directory: bytes) -> None:
+def keep_for_undos(directory: bytes) -> None:
     """Keep for undos alone what was put back, and forget the rest: nothing is staged any more."""
     with contextlib.suppress(OSError):  # a full disk keeps it where it is
         if found := read(directory):

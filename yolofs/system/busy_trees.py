@@ -135,7 +135,7 @@ def empty(directory: int, kept: Iterable[bytes] = (), *, path: bytes = b"") -> N
     steps = _steps(kept)
     begun_s = time.monotonic()
     for count in range(_PASSES):
-        failure = _Emptying(directory, steps, path).go()
+        failure = _Emptying(directory, steps, path).run()
         if failure is None and steps.issuperset(_names(directory)):
             return
         if failure is not None and failure.errno != errno.ENOTEMPTY:
@@ -165,7 +165,7 @@ class _Emptying:
         self._number = 0
         self._failure: OSError | None = None
 
-    def go(self) -> OSError | None:
+    def run(self) -> OSError | None:
         """Remove what can be, and return why something cannot."""
         for step in sorted(self._steps):
             with self._noted(step), contextlib.suppress(FileNotFoundError, NotADirectoryError):

@@ -78,7 +78,7 @@ def test_a_command_that_ignores_the_signal_to_end_is_killed_when_its_time_is_up(
         end = ForcedEnd(init)
         assert end.why_now() == ""
         os.kill(command, number)
-        end.asked(number)
+        end.note_signal(number)
         assert f"after {number.name}" in until_due(end)
 
 
@@ -90,17 +90,17 @@ def test_whoever_handles_ctrl_c_decides_unless_it_is_stopped() -> None:
         while not _catches_ctrl_c(command):
             assert time.monotonic() < deadline_s
             time.sleep(0.02)
-        end.asked(signal.SIGINT)
+        end.note_signal(signal.SIGINT)
         assert until_due(end, at_most_s=0.6) == ""
         os.kill(command, signal.SIGSTOP)
-        end.asked(signal.SIGINT)
+        end.note_signal(signal.SIGINT)
         assert "after SIGINT" in until_due(end)
 
 
 def test_other_signals_tell_nobody_to_end() -> None:
     with namespace("echo there; exec sleep 1000") as (init, _):
         end = ForcedEnd(init)
-        end.asked(signal.SIGUSR1)
+        end.note_signal(signal.SIGUSR1)
         assert until_due(end, at_most_s=0.6) == ""
 
 

@@ -141,11 +141,11 @@ def test_once_nothing_is_staged_what_was_put_back_is_kept_for_undos_alone(
     directory = os.fsencode(tmp_path)
     restored.add(directory, {(1, 2), (3, 4)})
     restored.add_unset(directory, {(5, 6)})
-    restored.end(directory)
+    restored.keep_for_undos(directory)
     assert restored.read(directory) == restored.read_unset(directory) == set()
     restored.add(directory, {(1, 7)})
     assert restored.read_all(directory) == {(1, 2), (1, 7), (3, 4)}
     monkeypatch.setattr(restored, "_MOST_EARLIER", 2)
-    restored.end(directory)
-    restored.end(directory)
+    restored.keep_for_undos(directory)
+    restored.keep_for_undos(directory)
     assert restored.read_all(directory) == {(1, 7), (3, 4)}

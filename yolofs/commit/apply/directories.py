@@ -53,7 +53,7 @@ class Directories:
         """The numbers of all devices that directories were opened on."""
         self._readable: dict[int, int] = {}
         """By number of a device, a descriptor of a directory on it that is not O_PATH."""
-        self._meet(device, fd)
+        self._note_device(device, fd)
 
     def open(self, rel: RelPath) -> int:
         """Return a descriptor (O_PATH) of a directory.  It stays this object's, and is good until
@@ -185,10 +185,10 @@ class Directories:
         fd = self.within(parent, lambda parent_fd: os.open(name, _FLAGS, dir_fd=parent_fd))
         device = os.fstat(fd).st_dev
         if device not in self._readable:
-            self._meet(device, fd)
+            self._note_device(device, fd)
         return _Open(fd, device, None)
 
-    def _meet(self, device: int, fd: int) -> None:
+    def _note_device(self, device: int, fd: int) -> None:
         """Take note of a device, and of a directory on it, if that may be read."""
         self.devices.add(device)
         with contextlib.suppress(PermissionError):

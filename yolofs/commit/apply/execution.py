@@ -237,7 +237,7 @@ def resume(
                     if not is_durable:
                         _do_one(index, plan, parking, partial(_redo, steps, lines, index))
                     elif steps.is_finished(plan.steps[index]):
-                        lines[index] = steps.seen(plan.steps[index])
+                        lines[index] = steps.logged(plan.steps[index])
             _do_from(len(lines), plan, steps, parking, progress, check)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(parking, BACK))
@@ -276,7 +276,7 @@ def _take_lost_out(plan: Plan, steps: ResumedSteps, lines: list[step_log.LoggedS
 def _redo(steps: ResumedSteps, lines: list[step_log.LoggedStep], index: int, step: Step) -> None:
     """Do a step again if need be; ``lines`` are those of the log."""
     if steps.redo(step, lines[index]):
-        lines[index] = steps.seen(step)
+        lines[index] = steps.logged(step)
 
 
 @contextlib.contextmanager
@@ -438,11 +438,11 @@ def _do_from(
             step = plan.steps[index]
             if isinstance(step, Create) and (made := steps.linked_from(step)) is not None:
                 _do_one(index, plan, parking, steps.do)
-                done.hold(steps.seen_linked(made))
+                done.add_unflushed(steps.identity_of_linked(made))
             else:
                 done.flush()
                 _do_one(index, plan, parking, steps.do)
-                done.add(steps.seen(step))
+                done.add(steps.logged(step))
             if progress is not None:
                 progress(index + 1, total)
 

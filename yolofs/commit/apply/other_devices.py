@@ -91,7 +91,7 @@ class FarFolders:
         """In the order in which they were made."""
         self._noted: list[NotedFolder] = []
 
-    def on(self, mount: tuple[int, int], directory: RelPath) -> Folder | None:
+    def folder_on(self, mount: tuple[int, int], directory: RelPath) -> Folder | None:
         """Return the folder on a mount of a device (the numbers of both), made if need be; None if
         there is no place for one.
 
@@ -182,7 +182,7 @@ class FarFolders:
         Raises:
             OSError: one may be there, and cannot be opened.
         """
-        for path in noted(self._parking):
+        for path in noted_paths(self._parking):
             try:
                 fd = open_by_no_link(path, _FLAGS)
             except OSError as error:
@@ -199,7 +199,7 @@ class FarFolders:
         self.by_number.clear()
 
 
-def noted(parking: bytes) -> list[bytes]:
+def noted_paths(parking: bytes) -> list[bytes]:
     """Return the paths of the folders that the commit in a directory has made, or was about to
     make; none where nothing was noted, or the note is damaged.
 

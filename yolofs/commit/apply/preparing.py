@@ -277,7 +277,7 @@ class Preparing(Places):
         mount = self._mount_of[there]
         for path in missing:
             self._mount_of[path] = mount
-        return self._new if mount == self._home else self._far.on(mount, there)
+        return self._new if mount == self._home else self._far.folder_on(mount, there)
 
     def _note_attributes(self, index: int, step: Step) -> None:
         """Note the extended attributes of what a step (with its index) brings in or changes."""

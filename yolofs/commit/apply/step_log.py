@@ -142,7 +142,7 @@ class Log:
         """How many steps it says are done."""
         return len(self._ends) - 1
 
-    def hold(self, came: ObjectIdentity) -> None:
+    def add_unflushed(self, came: ObjectIdentity) -> None:
         """Note that the next step is done.  What is at its path tells that as well, so the line may
         be written later.
 

@@ -90,31 +90,31 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         if isinstance(step, Remove) or (isinstance(step, _ARRIVALS) and step.replaced is not None):
             self._as_seen.check(os.stat(b"%d" % step.number, dir_fd=self._replaced.fd, follow_symlinks=False))
 
-    def seen(self, step: Step) -> LoggedStep:
+    def logged(self, step: Step) -> LoggedStep:
         """Return what the log is to say of a step that was done just now."""
         match step:
             case Fetch():
-                return LoggedStep(None, self._seen(Spot(self._parked, b"%d" % step.number)))
+                return LoggedStep(None, self._identity_at(Spot(self._parked, b"%d" % step.number)))
             case Park():
                 return LoggedStep(
-                    None, self._seen(self._set_aside.get(step.number, Spot(self._parked, b"%d" % step.number)))
+                    None, self._identity_at(self._set_aside.get(step.number, Spot(self._parked, b"%d" % step.number)))
                 )
             case Remove():
-                return LoggedStep(None, self._seen(Spot(self._replaced, b"%d" % step.number)))
+                return LoggedStep(None, self._identity_at(Spot(self._replaced, b"%d" % step.number)))
             case Create() if (made := self.linked_from(step)) is not None:
-                return LoggedStep(self.seen_linked(made))
+                return LoggedStep(self.identity_of_linked(made))
             case _:
-                came = self._seen(Spot(*split(step.path)) if step.path else Spot(ROOT, b"."))
+                came = self._identity_at(Spot(*split(step.path)) if step.path else Spot(ROOT, b"."))
                 went = None
                 if isinstance(step, Rewrite) or (isinstance(step, _ARRIVALS) and step.replaced is not None):
-                    went = self._seen(Spot(self._replaced, b"%d" % step.number))
+                    went = self._identity_at(Spot(self._replaced, b"%d" % step.number))
                 return LoggedStep(came, went)
 
-    def seen_linked(self, made: MadeObject) -> ObjectIdentity:
+    def identity_of_linked(self, made: MadeObject) -> ObjectIdentity:
         """Return what the log is to say of a store inode that has got a name in base just now."""
         return ObjectIdentity(self._device, made.inode, UNKNOWN_NS, made.size)
 
-    def _seen(self, spot: Spot) -> ObjectIdentity | None:
+    def _identity_at(self, spot: Spot) -> ObjectIdentity | None:
         try:
             return ObjectIdentity.of(os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False))
         except OSError:
@@ -281,7 +281,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             OSError: it cannot be given that.
         """
         self.do(step)
-        came = self.seen(step).came
+        came = self.logged(step).came
         if came is not None and self.is_finished(step):
             self._given_again.append(came.stamp)
 

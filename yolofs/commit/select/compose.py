@@ -132,11 +132,11 @@ class _Composing:
         self._linked.count_removed()
         todo = [_ComposedDirectory(ROOT, self._second.root, ROOT, ROOT)]
         self._note_root()
-        self._in_base |= self._linked.tell()
+        self._in_base |= self._linked.add_records()
         while todo:
             todo += self._compare(todo.pop())
         self._count_hidden()
-        self._linked.count_told()
+        self._linked.count_added()
         for number, count in self._anew.unlinked.items():
             if count <= 0:
                 continue

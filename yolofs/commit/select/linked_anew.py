@@ -86,7 +86,7 @@ class LinkedAnew:
         first, second = self._first.linked.get(number), self._second.linked.get(number)
         return second is None or (first is not None and first.ino == second.ino)
 
-    def tell(self) -> set[RelPath]:
+    def add_records(self) -> set[RelPath]:
         """Add the records of files with hard links of which both have changed names.
 
         Return the paths in the view at which base has such a file afterwards.
@@ -98,12 +98,12 @@ class LinkedAnew:
             self.paths.update(linked.view)
             in_base.update(path for path in linked.view if self._slot_of(path) in linked.after)
             if linked.is_same and len(linked.view) <= len(linked.after):
-                self._tell_same(linked)
+                self._add_same(linked)
             else:
-                self._tell_anew(linked)
+                self._add_anew(linked)
         return in_base
 
-    def _tell_same(self, linked: LinkedFile) -> None:
+    def _add_same(self, linked: LinkedFile) -> None:
         """Show by each name of the view one that base has afterwards; the others are hidden."""
         slots = {path: self._slot_of(path) for path in linked.view}
         places = iter(sorted(linked.after.difference(slots.values())))
@@ -120,7 +120,7 @@ class LinkedAnew:
         place = self._after.place_of(shown.base) if shown is not None and shown.base is not None else None
         return join(place, name) if place is not None else None
 
-    def _tell_anew(self, linked: LinkedFile) -> None:
+    def _add_anew(self, linked: LinkedFile) -> None:
         """Stage the file by all of its names: none that base has shows it without an entry of its
         own.
         """
@@ -150,7 +150,7 @@ class LinkedAnew:
         for path in linked.view:
             self._anew.add(msgspec.structs.replace(record, path=path), staged)
 
-    def count_told(self) -> None:
+    def count_added(self) -> None:
         """Set how many names the view lacks of files that are told by all of them."""
         for linked in self.found.told.values():
             is_same = linked.is_same and len(linked.view) <= len(linked.after)

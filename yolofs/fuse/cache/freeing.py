@@ -138,7 +138,7 @@ class Freeing:
             self._jobs.put(done)
             done.wait()
 
-    def settle(self) -> bool:
+    def drain(self) -> bool:
         """Block until nothing is left to be closed; return whether anything was."""
         if not self.count:
             return False

@@ -77,7 +77,7 @@ class Listing:
         if lifetime_s is not None:  # from now on with the others, which are older
             self._shorten(row)
 
-    def holds(self, stamp: tuple[int, int], now: float) -> bool:
+    def is_valid(self, stamp: tuple[int, int], now: float) -> bool:
         """Tell whether all names may be told again, and see that no lifetime goes on from the
         beginning.
 
@@ -121,14 +121,14 @@ class Listings:
         listing = self._kept.get(directory.number)
         if listing is None or listing.inode is not directory:
             return None
-        return listing if self.holds(listing) else None
+        return listing if self.is_valid(listing) else None
 
-    def holds(self, listing: Listing) -> bool:
+    def is_valid(self, listing: Listing) -> bool:
         """Tell whether a listing may be told again, or what is missing be added to it."""
-        return listing.holds(self._stamp(), self._clock())
+        return listing.is_valid(self._stamp(), self._clock())
 
     def begin(self, directory: Inode, lifetime_s: float = math.inf) -> Listing:
-        """Return an empty listing, to be filled while it :meth:`holds`.  For ``lifetime_s`` nobody
+        """Return an empty listing, to be filled while it is valid.  For ``lifetime_s`` nobody
         else adds a name.
         """
         return Listing(directory, self._stamp(), self._clock(), lifetime_s)
@@ -139,7 +139,7 @@ class Listings:
         before = self._kept.get(listing.inode.number)
         if before is not None:
             self.drop(before)
-        if count > MAX_NAMES or not self.holds(listing):
+        if count > MAX_NAMES or not self.is_valid(listing):
             return
         if self._names + count > MAX_NAMES_IN_ALL:
             self._kept.clear()

@@ -115,7 +115,7 @@ class PastBase:
                         self._contents |= dict.fromkeys(keys, step.number)
                     if step.was is not None:
                         self._was |= dict.fromkeys(keys, step.was)
-                        if isinstance(step, SetMetadata) and (came := applied.came(index)) is not None:
+                        if isinstance(step, SetMetadata) and (came := applied.brought_by(index)) is not None:
                             self._was_of_several[came.inode] = step.was
                 case _:
                     pass
@@ -246,7 +246,7 @@ class Fetched:
         self._commits = commits
         self._back: dict[tuple[int, int], list[tuple[RelPath, Base, RelPath]]] = {}
 
-    def take(self, applied: Applied, after: Base) -> None:
+    def add_commit(self, applied: Applied, after: Base) -> None:
         """Take in what a commit fetched; ``after`` is base after it."""
         places = {step.number: step.path for step in applied.plan.steps if isinstance(step, Place)}
         for step in applied.plan.steps:
@@ -285,7 +285,7 @@ class PastStore:
         self._store = store
         self._placed: dict[int, tuple[Base, Create]] = {}
 
-    def take(self, applied: Applied, after: Base) -> None:
+    def add_commit(self, applied: Applied, after: Base) -> None:
         """Take in what a commit put into base; ``after`` is base after it."""
         linked = {number for number, made in applied.ready.made.items() if made.is_link}
         for step in applied.plan.steps:
@@ -405,8 +405,8 @@ def past_base(session: Session, before: int) -> tuple[Base, PastStore]:
     store = PastStore(session.store)
     fetched = Fetched(os.path.dirname(commit_directory(session.directory, 1)))
     for applied in _from_the_last(session, before):
-        store.take(applied, base)
-        fetched.take(applied, base)
+        store.add_commit(applied, base)
+        fetched.add_commit(applied, base)
         base = BaseStandIn(base.root, PastBase(base, applied, fetched))
     return base, store
 

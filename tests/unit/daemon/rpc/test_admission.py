@@ -51,7 +51,7 @@ def test_a_client_that_does_not_read_goes_and_one_that_works_or_watches_stays() 
     hall = Hall(most=3)
     stuck, at_work, watcher = (hall.must_come(peer, spoken=True) for peer in (1, 2, 3))
     stuck.is_answered, at_work.is_at_work = True, True
-    hall.admission.begin(watcher, Lasting.WATCH)
+    hall.admission.begin_lasting(watcher, Lasting.WATCH)
     hall.now_s += 60
     last = hall.must_come(4)
     assert hall.gone == [1]
@@ -124,10 +124,10 @@ def test_a_group_has_its_share_and_the_rest_is_for_others() -> None:
 def test_watches_have_a_limit_that_leaves_room_for_other_connections() -> None:
     hall = Hall(most=1000)
     for peer in range(1, MOST_LASTING[Lasting.WATCH] + 1):
-        hall.admission.begin(hall.must_come(peer), Lasting.WATCH)
+        hall.admission.begin_lasting(hall.must_come(peer), Lasting.WATCH)
     with pytest.raises(DaemonError, match="64 connections have a watch already"):
-        hall.admission.begin(hall.must_come(1000), Lasting.WATCH)
-    hall.admission.begin(hall.must_come(1001), Lasting.RUN)
+        hall.admission.begin_lasting(hall.must_come(1000), Lasting.WATCH)
+    hall.admission.begin_lasting(hall.must_come(1001), Lasting.RUN)
     assert sum(MOST_LASTING.values()) < 256
 
 

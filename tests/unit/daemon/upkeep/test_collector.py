@@ -48,7 +48,7 @@ def cpu() -> Cpu:
 @pytest.fixture
 def collector(cpu: Cpu) -> Collector:
     collector = Collector(cpu)
-    collector.begin()
+    collector.disable_automatic_collection()
     return collector
 
 
@@ -71,7 +71,7 @@ def work(collections: int) -> list[list[None]]:
 @pytest.mark.parametrize("is_begun", [False, True])
 def test_a_busy_daemon_does_not_look_for_old_garbage(cpu: Cpu, is_begun: bool) -> None:
     if is_begun:
-        Collector(cpu).begin()
+        Collector(cpu).disable_automatic_collection()
     garbage = old_garbage()
     kept = work(100)
     assert (garbage() is not None) is is_begun

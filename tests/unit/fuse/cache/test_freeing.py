@@ -134,7 +134,7 @@ def test_the_loop_closes_the_files_that_are_too_many_to_wait(
     assert freeing.count == 100
     assert closings.by_loop == closings.closed == fds[100:]
     closings.may_go_on.set()
-    assert freeing.settle()
+    assert freeing.drain()
     assert sorted(closings.closed) == sorted(fds)
 
 
@@ -148,7 +148,7 @@ def test_descriptors_beyond_the_limit_are_closed_by_the_loop_but_one_large_file_
     freeing.close(small)
     freeing.close(empty)
     assert closings.by_loop == closings.closed == [small, empty]
-    assert freeing.settle()
+    assert freeing.drain()
     freeing.close(again := descriptors(tmp_path, 1, 1 << 20)[0])
     assert is_open(again)
 
@@ -166,7 +166,7 @@ def test_what_takes_long_to_free_is_not_closed_by_the_loop_until_very_much_waits
     freeing.close(short := descriptors(tmp_path, 1)[0])
     freeing.close(long[3])
     assert closings.by_loop == closings.closed == [short, long[3]]
-    assert freeing.settle()
+    assert freeing.drain()
     assert sorted(closings.closed) == sorted([*long, short])
 
 
@@ -204,7 +204,7 @@ def test_after_a_slow_close_the_next_64_are_handed_over_and_then_one_is_tried(
     for fd in fds:
         freeing.close(fd)
     assert closings.by_loop == [fds[0], fds[65]]
-    freeing.settle()
+    freeing.drain()
     assert sorted(closings.closed) == sorted(fds)
 
 
@@ -214,7 +214,7 @@ def test_a_large_file_is_handed_over_in_any_case(freeing: Freeing, closings: Clo
     (large,) = descriptors(tmp_path, 1, 1 << 20)
     freeing.close(large)
     assert closings.by_loop == []
-    assert freeing.settle()
+    assert freeing.drain()
     assert closings.closed == [large]
 
 
@@ -229,18 +229,18 @@ def test_a_directory_is_handed_over_and_the_files_that_follow_are_not(
     for fd in (directory, *files):
         freeing.close(fd)
     assert closings.by_loop == files
-    assert freeing.settle()
+    assert freeing.drain()
     assert closings.closed == [*files, directory]
 
 
 def test_settle_tells_whether_a_descriptor_was_waiting(freeing: Freeing, closings: Closings, tmp_path: Path) -> None:
-    assert not freeing.settle()
+    assert not freeing.drain()
     fds = descriptors(tmp_path, 2)
     for fd in fds:
         freeing.close(fd)
-    assert freeing.settle()
+    assert freeing.drain()
     assert closings.closed == fds
-    assert not freeing.settle()
+    assert not freeing.drain()
 
 
 def test_a_close_that_fails_is_logged_and_the_next_descriptors_are_closed(
@@ -250,7 +250,7 @@ def test_a_close_that_fails_is_logged_and_the_next_descriptors_are_closed(
     closings.failing[fds[1]] = errno.EIO
     for fd in fds:
         freeing.close(fd)
-    assert freeing.settle()
+    assert freeing.drain()
     assert closings.closed == fds
     assert freeing.count == 0
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
@@ -268,7 +268,7 @@ def test_without_a_thread_the_loop_closes_the_descriptors(
     fds = descriptors(tmp_path, 2)
     for fd in fds:
         freeing.close(fd)
-    assert freeing.settle()
+    assert freeing.drain()
     assert closings.by_loop == fds
     assert freeing.count == 0
 

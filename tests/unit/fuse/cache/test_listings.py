@@ -77,7 +77,7 @@ def test_a_change_of_the_names_ends_a_listing(listings: Listings) -> None:
     assert listings.find(inode) is listing
     inode.changes += 1
     assert listings.find(inode) is None
-    assert not listings.holds(listing)
+    assert not listings.is_valid(listing)
 
 
 def test_a_name_that_is_looked_up_anew_lives_no_longer_than_the_others(listings: Listings, clock: HandClock) -> None:

@@ -79,9 +79,9 @@ class ResumedSteps(SwappedOut):
             self._check_victim(step)
             super().do(step)
 
-    def seen(self, step: Step) -> LoggedStep:
+    def logged(self, step: Step) -> LoggedStep:
         """Return the same; what has metadata of the host's is not what the step left."""
-        said = super().seen(step)
+        said = super().logged(step)
         is_hosts = isinstance(step, Rewrite | SetMetadata | FinishDirectory) and step.path in self._with_hosts_metadata
         return said._replace(came=None) if is_hosts else said
 
@@ -147,7 +147,7 @@ class ResumedSteps(SwappedOut):
                 return False
             case Rewrite() | SetMetadata():
                 spot, then = Spot(*split(step.path)), said.came
-                now = self._seen(spot)
+                now = self._identity_at(spot)
                 if now is not None and then is None and not self._is_the_hosts(step.path):
                     self.do(step)
                     return True
