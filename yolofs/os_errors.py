@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 
 from yolofs.errors import NotPreparedError, YolofsError, reason
-from yolofs.paths import display, is_below
+from yolofs.paths import display, is_below, is_in
 from yolofs.registry.state import state_above, state_directory
 
 _OF_DISKS = {
@@ -87,7 +87,7 @@ def gone_said(root: bytes, *, besides: bytes, again: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
         path = os.fsencode(error.filename) if isinstance(error.filename, str | bytes) else b""
-        if not path.startswith(b"/") or not is_below(path, root.rstrip(b"/")) or is_below(path, besides):
+        if not path.startswith(b"/") or not is_in(path, root) or is_below(path, besides):
             raise
         raise NotPreparedError(
             f"nothing is committed: another program has just taken {display(path)} away",

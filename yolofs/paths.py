@@ -62,8 +62,13 @@ def split(path: bytes) -> tuple[RelPath, bytes]:
 
 
 def is_below(path: bytes, directory: bytes) -> bool:
-    """Tell whether ``path`` is ``directory`` or lies below it."""
+    """Tell whether a path relative to base is ``directory`` or lies below it."""
     return not directory or path == directory or path.startswith(directory + b"/")
+
+
+def is_in(path: bytes, directory: bytes) -> bool:
+    """Tell whether an absolute path is ``directory`` or lies in it; all paths lie in ``/``."""
+    return directory in (path, b"/") or path.startswith(directory + b"/")
 
 
 def is_below_any(path: RelPath, tops: frozenset[RelPath]) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.errors import DaemonError
-from yolofs.paths import is_below
+from yolofs.paths import is_in
 from yolofs.registry.runtime import SOCKET_NAME, runtime_directory, runtime_root
 from yolofs.system.own_names import SESSION_LINK
 
@@ -61,7 +61,7 @@ def _left(start: bytes, runtimes: Iterable[bytes]) -> Iterator[LeftDaemon]:
             continue
         with client:
             project = _left_project(client)
-            if project is not None and is_below(start, project.rstrip(b"/")):
+            if project is not None and is_in(start, project):
                 yield LeftDaemon(client, runtime, project)
 
 

@@ -18,7 +18,7 @@ from yolofs.cli.project.which_project import find_project, session_directory
 from yolofs.daemon.rpc.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.journal import cuts
-from yolofs.paths import RelPath, display, is_below, split
+from yolofs.paths import RelPath, display, is_below, is_in, split
 from yolofs.session.archive import interrupted_commit
 from yolofs.session.opening.lock import command_at_work
 from yolofs.session.opening.root import known_root
@@ -293,7 +293,7 @@ def absolute_path(project: bytes, path: bytes) -> bytes:
     mountpoint, root = (mountpoint_path(described), root_path(described)) if described is not None else (None, b"/")
     full = _host_path(path, directory, mountpoint, root)
     base = known_root(directory)
-    is_in_base = base is not None and is_below(full, os.path.realpath(base).rstrip(b"/"))
+    is_in_base = base is not None and is_in(full, os.path.realpath(base))
     typed = _by_links_of_base(path, full, mountpoint)
     if not is_in_base or (typed is None and os.path.lexists(os.path.dirname(full))):
         return full

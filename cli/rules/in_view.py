@@ -9,7 +9,7 @@ from typing import NamedTuple
 from yolofs.access.linked_names import NAMES_LOOKED_AT
 from yolofs.cli.project.project import looking, session_directory
 from yolofs.overlay.paths_by_key import BasePlaces
-from yolofs.paths import RelPath, is_below
+from yolofs.paths import RelPath, is_in
 from yolofs.session.opening.root import known_root
 from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_names_at
@@ -49,7 +49,7 @@ def look_at_path(project: bytes, path: bytes, as_typed: bytes, *, follow_last: b
     is replayed from its last checkpoint on: half a million records take some five seconds.
     """
     root = known_root(session_directory(project))
-    if root is not None and not is_below(path, os.path.realpath(root).rstrip(b"/")):
+    if root is not None and not is_in(path, os.path.realpath(root)):
         return InView(path)
     with looking(project) as session:
         base, tree = session.base, session.state()

@@ -25,7 +25,7 @@ from yolofs.cli.show.ask_lines import UNKNOWN_NAMES
 from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.run_lines import command_line
 from yolofs.journal.journal import Journal
-from yolofs.paths import Generation, display, is_below
+from yolofs.paths import Generation, display, is_in
 from yolofs.rules import RuleState
 from yolofs.session.history.chapters import Chapter
 from yolofs.text.percent import unquote_to_bytes
@@ -54,15 +54,15 @@ def notes_between(
 
 def is_about_any(note: Note, paths: Sequence[bytes]) -> bool:
     """Tell whether a note is about one of some paths or what is below; without paths any is."""
-    return not paths or any(_is_about(note, path.rstrip(b"/")) for path in paths)
+    return not paths or any(_is_about(note, path) for path in paths)
 
 
 def _is_about(note: Note, path: bytes) -> bool:
     """Tell whether a note is about a path or what is below it, or may count it among others."""
     if isinstance(note, RefusalNote) and note.below:
         below = unquote_to_bytes(note.below)
-        return is_below(below, path) or is_below(path, below.rstrip(b"/"))
-    return is_below(_path(note), path)
+        return is_in(below, path) or is_in(path, below)
+    return is_in(_path(note), path)
 
 
 def marker_places(journal: Journal) -> list[tuple[int, int]]:

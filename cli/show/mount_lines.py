@@ -7,7 +7,7 @@ import sys
 
 from yolofs.cli.output import emit_bytes, say
 from yolofs.daemon.rpc.protocol import Info, unquote
-from yolofs.paths import display, is_below
+from yolofs.paths import display, is_in
 
 
 def emit_mountpoint(info: Info) -> None:
@@ -19,6 +19,6 @@ def emit_mountpoint(info: Info) -> None:
 def say_where_the_project_is(info: Info) -> None:
     """Say where the project is in a view that shows more than the project."""
     root, project = unquote(info.root), unquote(info.project)
-    if root != project and is_below(project, root.rstrip(b"/")):
+    if root != project and is_in(project, root):
         inside = project[len(root.rstrip(b"/")) + 1 :]
         say(f"the project in it: {display(os.path.join(unquote(info.mountpoint), inside))}")

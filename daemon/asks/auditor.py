@@ -18,7 +18,7 @@ from yolofs.access.questions import Decision, Question
 from yolofs.access.rule_notes import rule_note
 from yolofs.audit.audit import AskNote, AuditLog, Note, Process, RefusalNote, RuleChange
 from yolofs.daemon.rpc.protocol import quote
-from yolofs.paths import is_below
+from yolofs.paths import is_in
 from yolofs.rules import Rule
 from yolofs.system.requesters import Requester, read_requester
 
@@ -55,7 +55,7 @@ class _Refusals:
 
     def widen(self, path: bytes) -> None:
         """Move the common directory up until it holds another path, too."""
-        while self.below is not None and not is_below(path, self.below.rstrip(b"/")):
+        while self.below is not None and not is_in(path, self.below):
             self.below = os.path.dirname(self.below)
 
 

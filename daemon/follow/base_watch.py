@@ -16,7 +16,7 @@ from yolofs.daemon.follow.base_changes import BaseChanges
 from yolofs.errors import DaemonError
 from yolofs.fuse.mount import LOOK_AT_OPEN_S
 from yolofs.overlay import HostChange
-from yolofs.paths import is_below
+from yolofs.paths import is_in
 from yolofs.system.mounts import read_mounts
 
 log = logging.getLogger("yolofs.daemon")
@@ -140,7 +140,7 @@ async def _in_thread(function: partial[None]) -> None:
 
 def _filesystem_of(path: bytes) -> bytes:
     """Return the type of the filesystem that a path is on."""
-    around = [entry for entry in read_mounts() if is_below(path, entry.mountpoint.rstrip(b"/"))]
+    around = [entry for entry in read_mounts() if is_in(path, entry.mountpoint)]
     return max(around, key=lambda entry: len(entry.mountpoint)).type if around else b"an unknown filesystem"
 
 

@@ -10,9 +10,9 @@ import msgspec
 
 from yolofs.access.asks import Ask
 from yolofs.access.questions import Decision, Question
-from yolofs.access.scopes import common_directory, is_at_or_below
+from yolofs.access.scopes import common_directory
 from yolofs.errors import UsageError
-from yolofs.paths import display
+from yolofs.paths import display, is_in
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, spell_rule
 
 JUST_ONCE = ", just once"
@@ -82,7 +82,7 @@ def rules_of(answer: Answer, asks: Sequence[Ask]) -> list[PathRule]:
                 hint="name another state, or leave out --state",
             )
         path = ask.question.path if answer.scope is None else answer.scope
-        if not is_at_or_below(path, ask.question.path):
+        if not is_in(ask.question.path, path):
             nearest = common_directory(ask.question.path for ask in asks)
             raise UsageError(
                 f"{display(path)} is neither {display(ask.question.path)} nor above it",

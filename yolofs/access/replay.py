@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from yolofs.access.explain import AccessOutcome, find_deciding, outcome
 from yolofs.access.questions import Operation
-from yolofs.paths import with_ancestors
+from yolofs.paths import is_in, with_ancestors
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 
 K = TypeVar("K")
@@ -123,7 +123,7 @@ class _Replayed:
 
     def is_decided_by(self, rule: PathRule) -> bool:
         """Tell whether a further, nearest rule would decide over it."""
-        return is_at_or_below(self.access.path, rule.path) and is_at_or_below(rule.path, self.place)
+        return is_in(self.access.path, rule.path) and is_in(rule.path, self.place)
 
     def becomes(self, rule: PathRule) -> AccessOutcome:
         """Return what a further, nearest rule would make of it."""
@@ -223,11 +223,6 @@ def _agrees(found: AccessOutcome, access: RecordedAccess) -> bool:
     if access.was_free:
         return found in (AccessOutcome.ALLOWED, AccessOutcome.ASKS)
     return found is AccessOutcome.ASKS or access.was_allowed in (None, found is AccessOutcome.ALLOWED)
-
-
-def is_at_or_below(path: bytes, directory: bytes) -> bool:
-    """Tell whether an absolute path is another one or lies below it."""
-    return directory in (path, b"/") or path.startswith(directory + b"/")
 
 
 def _outcome(book: RuleBook, access: RecordedAccess) -> AccessOutcome:

@@ -7,12 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from yolofs.access.questions import Question
+from yolofs.paths import is_in
 from yolofs.rules import NameRule, PathRule, SuffixRule, fits
-
-
-def is_at_or_below(directory: bytes, path: bytes) -> bool:
-    """Tell whether a path is ``directory`` or below it."""
-    return directory in (path, b"/") or path.startswith(directory + b"/")
 
 
 def common_directory(paths: Iterable[bytes]) -> bytes:
@@ -37,7 +33,7 @@ def widest_scope(question: Question) -> bytes:
         case None:
             return b"/"
         case PathRule():
-            return rule.path if is_at_or_below(rule.path, path) else path
+            return rule.path if is_in(path, rule.path) else path
         case NameRule() | SuffixRule():
             return _last_fitting(rule, path)
 
@@ -53,7 +49,7 @@ def group_directory(question: Question) -> bytes:
     path, rule = question.path, question.rule
     if isinstance(rule, PathRule) and rule.path == path:
         return path.rpartition(b"/")[0]
-    if isinstance(rule, PathRule) and rule.path != b"/" and is_at_or_below(rule.path, path):
+    if isinstance(rule, PathRule) and rule.path != b"/" and is_in(path, rule.path):
         return rule.path
     top, slash, _ = path[1:].partition(b"/")
     return b"/" + top if slash else b""

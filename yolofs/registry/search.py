@@ -16,7 +16,7 @@ import msgspec
 
 from yolofs.config.load import user_places
 from yolofs.errors import NoSessionError, TrustError
-from yolofs.paths import display, in_shell, is_below
+from yolofs.paths import display, in_shell, is_below, is_in
 from yolofs.registry.identity import DirectoryIdentity, identity_of
 from yolofs.registry.private import user_name
 from yolofs.registry.registry import Registry, SessionEntry
@@ -142,7 +142,7 @@ def is_safe_directory(path: bytes) -> bool:
     """
     for name in user_places(user_home()).safe_directories:
         safe = os.path.realpath(os.path.expanduser(os.fsencode(name)))
-        if name == "*" or path == safe or path.startswith(safe.rstrip(b"/") + b"/"):
+        if name == "*" or is_in(path, safe):
             return True
     return False
 

@@ -18,6 +18,7 @@ from yolofs.config.lines import Meaning
 from yolofs.config.load import is_default, load_with_source, user_preset
 from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError, TrustError, YolofsError
+from yolofs.paths import is_in
 from yolofs.text.percent import quote_from_bytes
 
 if TYPE_CHECKING:  # takes long, and most trees say nothing that could wait
@@ -104,7 +105,7 @@ def place_text(path: bytes, project: bytes) -> str:
     """Return an absolute path so that it can be remembered: relative to the project, which may
     move, if it is in it.
     """
-    if project != b"/" and (path == project or path.startswith(project + b"/")):
+    if project != b"/" and is_in(path, project):
         path = os.path.relpath(path, project)
     return quote_from_bytes(path)
 

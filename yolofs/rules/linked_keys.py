@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.paths import display
+from yolofs.paths import display, is_in
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, RuleSubject, Waypoint, fits, subject
 from yolofs.system.symlinks import FollowedPath, Follower, TargetOf, follow
@@ -103,8 +103,8 @@ def _link_out(rule: Rule, way: FollowedPath, project_dir: bytes) -> bytes | None
     """Return the link in the project by which a rule leads out of it, if its state may not go
     along.
     """
-    own_links = [link for link in way.links if _is_in(link, project_dir)]
-    if own_links and not _is_in(way.place, project_dir) and rule.state not in _CARRIED_OUT:
+    own_links = [link for link in way.links if is_in(link, project_dir)]
+    if own_links and not is_in(way.place, project_dir) and rule.state not in _CARRIED_OUT:
         return own_links[-1]
     return None
 
@@ -146,7 +146,3 @@ def _moved(rule: Rule, place: bytes) -> Rule:
 
 def _strictness(rule: Rule | None) -> tuple[int, int]:
     return (rule.state.read_rank, rule.state.write_rank) if rule is not None else (-1, -1)
-
-
-def _is_in(path: bytes, directory: bytes) -> bool:
-    return path == directory or path.startswith(directory.rstrip(b"/") + b"/")

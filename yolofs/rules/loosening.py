@@ -17,10 +17,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from yolofs.paths import is_in
 from yolofs.rules.budget import Budget
 from yolofs.rules.index import RuleIndex
 from yolofs.rules.rule_states import RuleState
-from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
+from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits
 from yolofs.rules.verdict import COUNTING_EVERYWHERE, NamePatterns, Verdict
 
 ANY: Final = b"\x01"

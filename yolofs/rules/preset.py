@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from yolofs.paths import is_below
+from yolofs.paths import is_in
 from yolofs.rules.preset_table import CONFIG_KEY, SECTIONS, PresetRule
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE
@@ -101,7 +101,7 @@ def _keys(
 def _is_around(path: bytes, project_dir: bytes, home: bytes) -> bool:
     """Whether a directory lies in the project, or the project or the home directory in it."""
     pairs = ((path, project_dir), (project_dir, path), (home, path))
-    return any(is_below(inner, outer.rstrip(b"/")) for inner, outer in pairs)
+    return any(is_in(inner, outer) for inner, outer in pairs)
 
 
 def preset_lines() -> Iterator[PresetRule]:

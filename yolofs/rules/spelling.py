@@ -129,11 +129,6 @@ def fits(pattern: NameRule | SuffixRule, name: bytes) -> bool:
     return name.endswith(pattern.suffix)
 
 
-def is_in(path: bytes, directory: bytes) -> bool:
-    """Tell whether an absolute path is a directory or lies below it."""
-    return directory == b"/" or path == directory or path.startswith(directory + b"/")
-
-
 def endings(name: bytes) -> Iterator[bytes]:
     """Yield what stands from each dot of a name on, longest first: all suffixes that it fits."""
     dot = name.find(b".")

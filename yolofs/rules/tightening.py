@@ -29,10 +29,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from yolofs.paths import is_in
 from yolofs.rules.budget import Budget, BudgetSpentError
 from yolofs.rules.index import RuleIndex
 from yolofs.rules.rule_states import RuleState
-from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
+from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits
 from yolofs.rules.verdict import COUNTING_EVERYWHERE, RuleNode, Verdict
 
 _LONGEST_NAME = 1024

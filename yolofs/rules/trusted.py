@@ -11,7 +11,7 @@ import msgspec
 from yolofs.config.lines import Meaning
 from yolofs.config.settings import RuleLine
 from yolofs.config.trust import WaitingLine, toml_text
-from yolofs.paths import display, with_ancestors
+from yolofs.paths import display, is_in, with_ancestors
 from yolofs.registry.trust import Agreed, place_text
 from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
 from yolofs.rules.index import RuleIndex
@@ -26,7 +26,6 @@ from yolofs.rules.spelling import (
     RuleSet,
     RuleSubject,
     SuffixRule,
-    is_in,
     parse_rule,
     spell_rule,
     subject,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from yolofs.paths import is_below
+from yolofs.paths import is_below, is_in
 from yolofs.sandbox.partial_binds import directories_beside
 from yolofs.system.mounts import MountEntry
 
@@ -57,7 +57,7 @@ def _above(path: bytes) -> list[bytes]:
 
 
 def _is_on_disk(path: bytes, mounts: Sequence[MountEntry]) -> bool:
-    around = [entry for entry in mounts if is_below(path, entry.mountpoint.rstrip(b"/"))]
+    around = [entry for entry in mounts if is_in(path, entry.mountpoint)]
     deepest = max((len(entry.mountpoint) for entry in around), default=0)
     on_top = [entry for entry in around if len(entry.mountpoint) == deepest]
     return bool(on_top) and on_top[-1].type in DISK_TYPES

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from yolofs.paths import is_below
+from yolofs.paths import is_below, is_in
 from yolofs.rules import Level, PathRule, Rule, RuleIndex, RuleSet, RuleState, Sources
 
 TMP_DIRECTORIES = (b"/tmp", b"/var/tmp")
@@ -51,12 +51,10 @@ def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[byte
     candidates = [
         path
         for path in TMP_DIRECTORIES
-        if os.path.isdir(path) and os.path.realpath(path) == path and not any(_lies_in(path, place) for place in whole)
+        if os.path.isdir(path) and os.path.realpath(path) == path and not any(is_in(path, place) for place in whole)
     ]
     places = [*whole, *(path for path in installed if path not in candidates)]
-    shown = _highest(
-        [path for path in places if os.path.isdir(path) and any(_lies_in(path, top) for top in candidates)]
-    )
+    shown = _highest([path for path in places if os.path.isdir(path) and any(is_in(path, top) for top in candidates)])
     own = [rule for level in _OWN for rule in sources.rules_of(level)]
     ruled = [found for top in candidates if (found := _rule_in(top, own, shown)) is not None]
     levels = (level for level in Level if level is not Level.PROJECT)
@@ -75,7 +73,7 @@ def _rules_over(directories: Sequence[bytes], rules: RuleSet) -> RuleSet:
     found = (
         rule
         for rule in rules.rules
-        if not isinstance(rule, PathRule) or any(_lies_in(top, rule.path) for top in directories)
+        if not isinstance(rule, PathRule) or any(is_in(top, rule.path) for top in directories)
     )
     return RuleSet(tuple(found), rules.exempt)
 
@@ -89,10 +87,6 @@ def _rule_in(top: bytes, rules: Sequence[Rule], shown: Sequence[bytes]) -> Ruled
         if is_below(path, top) and not any(is_below(path, place) for place in shown):
             return Ruled(top, path, rule.source)
     return None
-
-
-def _lies_in(path: bytes, directory: bytes) -> bool:
-    return is_below(path, directory.rstrip(b"/"))
 
 
 def _highest(paths: Iterable[bytes]) -> list[bytes]:

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Collection
 
+from yolofs.paths import is_in
 from yolofs.system.mount_table import mounted_paths
 from yolofs.system.symlinks import follow
 
@@ -30,7 +31,7 @@ def find_program(name: str, search_path: str | None = None) -> str | None:
     for directory in os.fsencode(search_path).split(b":"):
         if directory.startswith(b"/"):
             place = follow(os.path.join(directory, os.fsencode(name)), lambda path: _target(path, views)).place
-            if not _is_in(place, views) and _is_program(place):
+            if not _is_in_a_view(place, views) and _is_program(place):
                 return os.fsdecode(place)
     return None
 
@@ -45,13 +46,13 @@ def _views() -> Collection[bytes]:
     return views if b"/" not in views else ()  # in a sandbox, all there is is the view
 
 
-def _is_in(path: bytes, views: Collection[bytes]) -> bool:
-    return any(path == view or path.startswith(view.rstrip(b"/") + b"/") for view in views)
+def _is_in_a_view(path: bytes, views: Collection[bytes]) -> bool:
+    return any(is_in(path, view) for view in views)
 
 
 def _target(path: bytes, views: Collection[bytes]) -> bytes | None:
     """Return what the link at a path holds; None if it is none, or lies in a view."""
-    if _is_in(path, views):
+    if _is_in_a_view(path, views):
         return None
     try:
         return os.readlink(path)
