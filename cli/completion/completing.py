@@ -114,7 +114,7 @@ def range_words(session: Session, incomplete: str) -> Iterator[CompletionItem]:
 
 def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     """Yield the staged paths, as one types them; else files."""
-    from yolofs.commit.select.units import natural_path
+    from yolofs.state.tree import natural_path
 
     passed = (
         path

@@ -30,8 +30,8 @@ one: its cost is in proportion to them.
 
 
 class Collector:
-    """Collects garbage of the whole process; :meth:`begin` it, then :meth:`look` every
-    :data:`LOOK_S`.
+    """Collects garbage of the whole process: Python no longer does after
+    :meth:`disable_automatic_collection`, so call :meth:`look` every :data:`LOOK_S`.
 
     ``cpu_s`` tells how many seconds of a CPU the process has used.
     """

@@ -26,7 +26,7 @@ class AbsentNames:
     def may_stay(self, directory: int, name: bytes, lifetime_s: float) -> bool:
         """Tell whether the kernel may keep for so long that a hidden name is not there.
 
-        If so, it is among the names that :meth:`take` returns.  ``directory`` is its number.
+        If so, it is among the names that :meth:`pop_all` returns.  ``directory`` is its number.
         """
         told, now = self._until_s, self._clock()
         place = directory, name

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from yolofs.system.plain_files import open_plain, read_plain
+from yolofs.system.cache_files import read_cache, write_cache
 
 _NAME = b"numbers"
 _MOST_BYTES = 1 << 30
@@ -39,7 +39,8 @@ def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[in
     that is known already.  ``commits`` is the directory that the note is in; it is written if
     anything had to be read and that is permitted.
     """
-    before = _read(os.path.join(commits, _NAME))
+    path = os.path.join(commits, _NAME)
+    before = read_cache(path, dict[int, _KnownJournal], _MOST_BYTES)
     known: dict[int, _KnownJournal] = {}
     named: set[int] = set()
     for number, journal in journals.items():
@@ -59,7 +60,7 @@ def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[in
             named.update(range(first, last + 1))
     if known != before:
         with contextlib.suppress(OSError):
-            _write(os.path.join(commits, _NAME), known)
+            write_cache(path, known)
     return named
 
 
@@ -72,16 +73,3 @@ def ranges_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
         elif not ranges or number > ranges[-1][1]:
             ranges.append((number, number))
     return ranges
-
-
-def _read(path: bytes) -> dict[int, _KnownJournal]:
-    try:
-        return msgspec.msgpack.decode(read_plain(path, _MOST_BYTES), type=dict[int, _KnownJournal])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return {}
-
-
-def _write(path: bytes, known: dict[int, _KnownJournal]) -> None:
-    with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-        file.write(msgspec.msgpack.encode(known))
-    os.rename(path + b".new", path)

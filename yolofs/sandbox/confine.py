@@ -61,7 +61,7 @@ class StartingPlace(msgspec.Struct, frozen=True):
 
 
 class Confined:
-    """A sandbox that waits for :meth:`go`.  Use :func:`confined`."""
+    """A sandbox that waits for :meth:`run`.  Use :func:`confined`."""
 
     def __init__(
         self,

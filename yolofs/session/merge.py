@@ -14,7 +14,6 @@ from yolofs.commit.merge.merging import Merge, Unmergeable, merge_paths
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, has_marks
 from yolofs.commit.select.restate import Rebased, restate
 from yolofs.commit.select.split import MARKS, OURS
-from yolofs.commit.select.units import natural_path
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.journal.file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, marker_of_whole_state
@@ -33,7 +32,7 @@ from yolofs.state.kept_bases import (
     recorded_xattrs,
     xattrs_option,
 )
-from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree, natural_path
 from yolofs.store import file_data, restored
 from yolofs.system.clock import coarse_clock_ns
 

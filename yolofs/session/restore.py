@@ -14,7 +14,7 @@ import msgspec
 
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.matching import FileIdentity
-from yolofs.commit.select.units import Unit, Units, natural_path
+from yolofs.commit.select.units import Unit, Units
 from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below_any, join, split
@@ -24,7 +24,7 @@ from yolofs.session.session import Session
 from yolofs.session.state_files import StateFile, StateFiles
 from yolofs.session.view_writer import ViewWriter
 from yolofs.state.link_names import find_all_names_at
-from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree, natural_path
 
 LINKS = "links"
 """Stands among what was left out for a file that came back without its other names."""

@@ -461,7 +461,7 @@ def _known(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno
         if not isinstance(step, Create):
             continue
         st = base.look(step.path)
-        came = applied.brought_by(index)
+        came = applied.came(index)
         if st is None or st.st_nlink > 1 or came is None or not came.may_be(base.on_disk(st.st_dev, st.st_ino)):
             continue
         try:

@@ -599,8 +599,18 @@ def origin_of(staged: Staged, recorded: RelPath | None) -> RelPath | None:
     return recorded if recorded is None or not staged.links else staged.home
 
 
+def natural_path(entry: Entry) -> RelPath | None:
+    """Return the base path that a name would show without its entry; None in a directory that was
+    born in the view.
+    """
+    if entry.parent is None:
+        return ROOT
+    source = entry.parent.source
+    return join(source, entry.name) if source is not None else None
+
+
 def _natural(entry: Entry) -> RelPath | None:
-    """Return the base path that shows at a name without an entry, None if there is none."""
+    """Return :func:`natural_path`, and None for the root: what base has there is never hidden."""
     source = entry.parent.source if entry.parent is not None else None
     return join(source, entry.name) if source is not None else None
 

@@ -10,9 +10,8 @@ from enum import Enum
 import msgspec
 
 from yolofs.commit.merge.gone_from_base import paths_without_content
-from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
-from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree, natural_path
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 

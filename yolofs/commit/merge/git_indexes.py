@@ -24,10 +24,9 @@ from collections.abc import Iterable
 from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.commit.merge.merging import UnmergeableError, read_base
 from yolofs.commit.plan.overridden_names import OverriddenName
-from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath, join, split
 from yolofs.state.kept_bases import MOST_KEPT_BYTES, KeptBase, find_kept, known_by, owned
-from yolofs.state.tree import Staged, Tree
+from yolofs.state.tree import Staged, Tree, natural_path
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.text.git_index_format import SIGNATURE, SharedOf, is_same_but_for_caches, may_be_index

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, TextMerger, why_not_text
-from yolofs.commit.select.units import natural_path
 from yolofs.journal.records import ChangeRecord, Fingerprint, Keep, Stage
 from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed, looks_changed
@@ -28,7 +27,7 @@ from yolofs.state.kept_bases import (
     owned,
     recorded_xattrs,
 )
-from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree, natural_path
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp

@@ -9,8 +9,8 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from yolofs.paths import ROOT, RelPath, join
-from yolofs.state.tree import Entry, Tree
+from yolofs.paths import ROOT, RelPath
+from yolofs.state.tree import Entry, Tree, natural_path
 from yolofs.store.base import Base
 
 
@@ -40,7 +40,7 @@ class OverriddenName(NamedTuple):
     @property
     def is_passing(self) -> bool:
         """Whether the entry only leads to others below it: it was neither staged nor moved."""
-        return self.entry.staged is None and self.entry.base is not None and self.entry.base == _beside(self.entry)
+        return self.entry.staged is None and self.entry.base is not None and self.entry.base == natural_path(self.entry)
 
 
 def survey(tree: Tree, base: Base) -> Iterator[OverriddenName]:
@@ -60,23 +60,13 @@ def survey(tree: Tree, base: Base) -> Iterator[OverriddenName]:
 
 
 def _name(path: RelPath, entry: Entry, base: Base, *, has_directory: bool) -> OverriddenName:
-    natural = _beside(entry) if has_directory else None
+    natural = natural_path(entry) if has_directory else None
     here = base.look_listed(natural)
     source_st = here if entry.source == natural else base.look(entry.source)
     name = OverriddenName(path, entry, natural, here, source_st, is_cut_off=False)
     if has_directory or entry.is_tombstone or _parent(entry).staged is not None:
         return name
     return name._replace(source_st=None) if name.is_passing else name._replace(is_cut_off=True)
-
-
-def _beside(entry: Entry) -> RelPath | None:
-    """Return the base path that an entry's name has in the directory that its parent's names come
-    from.
-    """
-    if entry.parent is None:
-        return ROOT
-    source = entry.parent.source
-    return join(source, entry.name) if source is not None else None
 
 
 def _parent(entry: Entry) -> Entry:

@@ -10,10 +10,10 @@ from functools import cached_property
 import msgspec
 
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.units import DirectoryKey, Unit, Units, directory_of, natural_path, source_of
+from yolofs.commit.select.units import DirectoryKey, Unit, Units, directory_of, source_of
 from yolofs.paths import RelPath, join, split
 from yolofs.state.link_names import find_names, find_names_at
-from yolofs.state.tree import Entry, Staged
+from yolofs.state.tree import Entry, Staged, natural_path
 from yolofs.store.base import Base
 
 

@@ -17,13 +17,13 @@ from yolofs.audit.runs import ALSO, run_of, runs_in
 from yolofs.commit.select.choice import Choice, HeldBack, Layout
 from yolofs.commit.select.left_times import LeftTimes
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.units import NOTHING_TOGETHER, Unit, Units, directory_of, natural_path
+from yolofs.commit.select.units import NOTHING_TOGETHER, Unit, Units, directory_of
 from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.commit.select.written_at import WrittenAt
 from yolofs.journal.records import ChangeRecord, Fingerprint, Keep, Rename, Stage
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.kept_bases import XATTRS, Extra
-from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree, natural_path
 from yolofs.store.base import Base
 from yolofs.store.interfaces import StoreFiles
 

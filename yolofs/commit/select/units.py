@@ -25,7 +25,7 @@ from typing import TypeAlias
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind, compare
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
-from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree, natural_path
 from yolofs.store.base import Base
 from yolofs.store.interfaces import StoreFiles
 
@@ -342,16 +342,6 @@ def _names(base: Base, directory: RelPath) -> list[bytes]:
         return base.names(directory)
     except OSError:
         return []
-
-
-def natural_path(entry: Entry) -> RelPath | None:
-    """Return the base path that a name would show without its entry; None in a directory that was
-    born in the view.
-    """
-    if entry.parent is None:
-        return ROOT
-    source = entry.parent.source
-    return join(source, entry.name) if source is not None else None
 
 
 def source_of(entry: Entry) -> RelPath | None:

@@ -84,7 +84,7 @@ class Applied:
         self._steps_of: dict[int, list[int]] = {}
         """What gave base each thing, or changed it: the indexes of the steps, by inode number."""
         for index, step in enumerate(plan.steps):
-            if not isinstance(step, Park | Remove | Fetch) and (came := self.brought_by(index)) is not None:
+            if not isinstance(step, Park | Remove | Fetch) and (came := self.came(index)) is not None:
                 self._steps_of.setdefault(came.inode, []).append(index)
         self.ended_ns = _mtime_ns(os.path.join(directory, DONE))
         self._ctimes = {
@@ -109,7 +109,7 @@ class Applied:
         """Return which file on which disk had these numbers then."""
         return OnDisk(self.ready.disks.get(file[0]), file[1])
 
-    def brought_by(self, index: int) -> OnDisk | None:
+    def came(self, index: int) -> OnDisk | None:
         """Return what a step (by its index) put at its path, None if that is not known."""
         line = self.lines[index] if index < len(self.lines) else None
         if line is not None and line.came is not None:
@@ -158,7 +158,7 @@ class Applied:
     def _steps_at(self, file: OnDisk) -> list[int]:
         """Return the indexes of the steps about one file."""
         indexes = self._steps_of.get(file.inode, [])
-        return [index for index in indexes if (came := self.brought_by(index)) is not None and came.may_be(file)]
+        return [index for index in indexes if (came := self.came(index)) is not None and came.may_be(file)]
 
     def kept(self, number: int) -> os.stat_result | None:
         """Return what it keeps in a slot, None if it does not (any more): nothing is there, or
@@ -237,7 +237,7 @@ class Applied:
         """Tell whether nobody has changed the content or metadata of what a step (by its index) and
         those after it gave base; ``st`` is it now, or what an undo has made anew for it.
         """
-        file = self.brought_by(index) or OnDisk(None, st.st_ino)
+        file = self.came(index) or OnDisk(None, st.st_ino)
         return self.is_unchanged(index, st) or self.is_file_as_left(file, st, store, restored)
 
     def is_file_as_left(
@@ -400,7 +400,7 @@ class LaterCommit(NamedTuple):
         if any(isinstance(step, Rewrite | SetMetadata) for step in plan.steps):
             applied = Applied(number, directory, plan)
             for index, step in enumerate(plan.steps):
-                if isinstance(step, Rewrite | SetMetadata) and (came := applied.brought_by(index)) is not None:
+                if isinstance(step, Rewrite | SetMetadata) and (came := applied.came(index)) is not None:
                     files.append(came)
         is_undo = undoes is not None and undoes == before
         opened = opened_slots(plan, undoes) if undoes is not None and is_undo else frozenset()

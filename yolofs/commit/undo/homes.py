@@ -43,7 +43,7 @@ def find_homes(applied: Applied, base: Base, tree: Tree, anew: MadeAnew = NOTHIN
             continue
         names = [step.path, *links.get(step.path, ())]
         here = [base.look(name) for name in names]
-        came = applied.brought_by(placed[step.number] if isinstance(step, Fetch) else index)
+        came = applied.came(placed[step.number] if isinstance(step, Fetch) else index)
         known = FilesOnDisks(anew.known_by(ObjectByDisk(came)) if came is not None else ())
         if any(
             st is None or not known.has(base.on_disk(st.st_dev, st.st_ino)) or st.st_nlink != len(names) for st in here

@@ -282,7 +282,7 @@ class _Inverting(LinksAgain, AsRecords):
         gone, another name of it.
         """
         now = self._moves.after(step.path)
-        came = self._applied.brought_by(index)
+        came = self._applied.came(index)
         st = self._base.look(now)
         known = self._anew.known_by(self._left(came)) if came is not None else []
         if came is None or (st is not None and any(one.inode == st.st_ino for one in known)):

@@ -29,7 +29,7 @@ class LeftByCommit:
 
     def _is_it(self, index: int, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether what is at a path is the thing that a step (by its index) has left there."""
-        came, now = self._applied.brought_by(index), self._object_at(path, st)
+        came, now = self._applied.came(index), self._object_at(path, st)
         if (came is None or came.may_be(now.file)) and self._applied.is_older(self._base.path(path), st):
             return True
         return came is not None and self._stands_for(came, now, path, st)

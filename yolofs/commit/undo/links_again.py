@@ -30,7 +30,7 @@ class LinksAgain(UndoableNames):
         """Make a name that the commit copied to another device a hard link again, of a file that
         stays or moved as well; tell whether it is one now.
         """
-        came, st = self._applied.brought_by(index), self._base.look(step.path)
+        came, st = self._applied.came(index), self._base.look(step.path)
         was = self._applied.was_linked(came) if came is not None else None
         if was is None or st is None or not self._is_as_left(index, step.path, st):
             return False
@@ -53,7 +53,7 @@ class LinksAgain(UndoableNames):
             return True
         old, came, st = (
             self._applied.parks[step.number].path,
-            self._applied.brought_by(index),
+            self._applied.came(index),
             self._base.look(step.path),
         )
         links = []

@@ -47,9 +47,7 @@ class AnewOfCommit(NamedTuple):
                 ObjectByDisk(self.by.on_disk(one.now.file), one.now.birth_ns),
             )
         for index, step in enumerate(self.by.plan.steps) if self.directories else ():
-            came = (
-                self.by.brought_by(index) if isinstance(step, MakeDirectory) and step.ino in self.directories else None
-            )
+            came = self.by.came(index) if isinstance(step, MakeDirectory) and step.ino in self.directories else None
             if isinstance(step, MakeDirectory) and came is not None:
                 yield ObjectByDisk(self.directories[step.ino]), ObjectByDisk(came)
 

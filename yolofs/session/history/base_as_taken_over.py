@@ -19,14 +19,14 @@ import msgspec
 from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.changes.matching import entries_below
 from yolofs.journal.records import Fingerprint, owner_of
-from yolofs.paths import RelPath, join, split
+from yolofs.paths import RelPath, split
 from yolofs.session.forced_files import read_forced
 from yolofs.session.history.chapters import Chapter
 from yolofs.session.session import Session
 from yolofs.state.drift import CLOCK_SLACK_NS
 from yolofs.state.kept_bases import KeptBase, digest_of_xattrs, find_kept, known_by
 from yolofs.state.link_names import find_names_at
-from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.state.tree import Entry, Staged, Tree, natural_path
 from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.base_stand_in import BaseStandIn
@@ -244,7 +244,7 @@ class TakenOver:
     def _take_moved_or_deleted(self, entry: Entry) -> None:
         """Note what base had where the view has moved or deleted it, if base has lost it since."""
         paths = [entry.base] if entry.base is not None else []
-        natural = _natural(entry)
+        natural = natural_path(entry)
         if natural is not None and entry.had_base:
             paths.append(natural)
         for path in paths:
@@ -381,14 +381,8 @@ def _place_of(entry: Entry) -> tuple[RelPath, bytes] | None:
         return None
     if staged.home is not None:
         return (staged.home, known_by(staged)) if staged.base is not None else None
-    natural = _natural(entry)
+    natural = natural_path(entry)
     return (natural, known_by(staged)) if natural is not None and entry.had_base else None
-
-
-def _natural(entry: Entry) -> RelPath | None:
-    """Return the base path that a name would show without its entry, None if none."""
-    directory = entry.parent.source if entry.parent is not None else None
-    return join(directory, entry.name) if directory is not None else None
 
 
 def _source(change: Change, old: Tree) -> RelPath | None:

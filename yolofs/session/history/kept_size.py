@@ -22,8 +22,8 @@ from yolofs.session import run_tmp
 from yolofs.session.archive import all_are_put_away, commit_directory, commit_numbers
 from yolofs.store.shards import SHARD_BITS, list_shards, path_of_shard
 from yolofs.store.store import BASES
+from yolofs.system.cache_files import read_cache, write_cache
 from yolofs.system.disk_usage import size_of
-from yolofs.system.plain_files import open_plain, read_plain
 
 _NAME = b"sizes"
 _SHARDS = b"shards"
@@ -54,14 +54,12 @@ def sizes_of_commits(session: bytes) -> dict[int, Size]:
     if not numbers:
         return {}
     path = _path(session)
-    noted = _read(path)
+    noted = read_cache(path, dict[int, Size], _MOST_BYTES)
     is_lasting = noted.keys() >= set(numbers) or all_are_put_away(session)
     sizes = {number: noted.get(number) or _walk(commit_directory(session, number)) for number in numbers}
     if is_lasting and sizes != noted:
         with contextlib.suppress(OSError):
-            with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-                file.write(msgspec.msgpack.encode(sizes))
-            os.rename(path + b".new", path)
+            write_cache(path, sizes)
             if not all_are_put_away(session):  # an undo has begun: it forgets after it has made its directory
                 forget_sizes(session)
     return sizes
@@ -124,7 +122,7 @@ def _size_of_store(session: bytes, fresh_from: int) -> int:
         return 0
     total = size_of(files, without=set(shards.values()))
     path = os.path.join(session, b"commits", _SHARDS)
-    before = _read_shards(path)
+    before = read_cache(path, dict[int, _Shard], _MOST_BYTES)
     known: dict[int, _Shard] = {}
     for number, shard in shards.items():
         if (number + 1) << SHARD_BITS > fresh_from:
@@ -142,17 +140,8 @@ def _size_of_store(session: bytes, fresh_from: int) -> int:
         total += noted.size
     if known != before:
         with contextlib.suppress(OSError):  # without commits there is no place, and little to note
-            with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-                file.write(msgspec.msgpack.encode(known))
-            os.rename(path + b".new", path)
+            write_cache(path, known)
     return total
-
-
-def _read_shards(path: bytes) -> dict[int, _Shard]:
-    try:
-        return msgspec.msgpack.decode(read_plain(path, _MOST_BYTES), type=dict[int, _Shard])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return {}
 
 
 def _walk(directory: bytes) -> Size:
@@ -162,10 +151,3 @@ def _walk(directory: bytes) -> Size:
 
 def _path(session: bytes) -> bytes:
     return os.path.join(session, b"commits", _NAME)
-
-
-def _read(path: bytes) -> dict[int, Size]:
-    try:
-        return msgspec.msgpack.decode(read_plain(path, _MOST_BYTES), type=dict[int, Size])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return {}

@@ -115,7 +115,7 @@ class PastBase:
                         self._contents |= dict.fromkeys(keys, step.number)
                     if step.was is not None:
                         self._was |= dict.fromkeys(keys, step.was)
-                        if isinstance(step, SetMetadata) and (came := applied.brought_by(index)) is not None:
+                        if isinstance(step, SetMetadata) and (came := applied.came(index)) is not None:
                             self._was_of_several[came.inode] = step.was
                 case _:
                     pass

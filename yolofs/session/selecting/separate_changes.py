@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from yolofs.changes.changes import Change, compare, compare_two
 from yolofs.changes.matching import ShownNode, StateReader
-from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
-from yolofs.state.tree import Entry, Tree
+from yolofs.state.tree import Entry, Tree, natural_path
 from yolofs.store.base import Base
 from yolofs.store.interfaces import StoreFiles
 
