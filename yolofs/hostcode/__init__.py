@@ -7,7 +7,8 @@
     row         one row of the table
     rows_of_homes, rows_of_projects, rows_of_systems, rows_of_tools  the rows
     table_links  where else these paths lead, by links and git's settings in base
-    git_config  reads git's settings as git does, and tells which are harmless
+    git_config  reads git's settings as git does
+    git_settings  tells which of them are harmless, and what they lead to
     git_files   which files in a repository are code
     unseen_places  places where no commit looks, so a link there may lead to anything
     git_index   tells whether an index names anything outside of its work tree

@@ -16,14 +16,8 @@ from typing import Protocol
 
 from yolofs.changes.changes import Change, Side
 from yolofs.hostcode import git_index
-from yolofs.hostcode.git_config import (
-    MOST_BYTES,
-    ConfigLine,
-    hash_bytes_of,
-    is_harmless_change,
-    local_repositories,
-    parse_config,
-)
+from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, hash_bytes_of, parse_config
+from yolofs.hostcode.git_settings import is_harmless_change, local_repositories
 from yolofs.paths import RelPath, join, split
 
 _GIT = b".git"

@@ -10,7 +10,8 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, parse_config, words_of_program
+from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, parse_config
+from yolofs.hostcode.git_settings import words_of_program
 from yolofs.hostcode.mark import Mark
 from yolofs.paths import RelPath, join
 from yolofs.store.base import Base
