@@ -65,11 +65,11 @@ def open_files_told(files: Sequence[OpenFile]) -> list[str]:
 
 
 def open_files_fields(files: Sequence[OpenFile]) -> list[dict[str, Any]]:
-    """Return the same for a JSON document."""
+    """Return the files that are open for writing, for a JSON document."""
     return [{**text_fields("path", one.path), "name": one.name, "pid": one.pid} for one in files]
 
 
 def say_open_files(files: Sequence[OpenFile]) -> None:
-    """Say that."""
+    """Say which files of a commit are open for writing."""
     for line in open_files_told(files):
         say(line)

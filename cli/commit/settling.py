@@ -82,7 +82,7 @@ class SettledConflicts(NamedTuple):
         return frozenset((*self.marked, *refused, *self.lost, *self.without_content, *self.skipped))
 
     def fields(self, root: bytes) -> dict[str, Any]:
-        """Return the same for a JSON document."""
+        """Return what was settled, for a JSON document."""
         reasons = {path: one.reason for one in self.refused for path in one.paths}
         reasons |= dict.fromkeys(self.marked, "it has the marks of a conflict")
         reasons |= dict.fromkeys(self.lost, _LOST)

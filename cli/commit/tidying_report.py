@@ -31,7 +31,7 @@ def emit_removal(removal: RemovedSurplus, *, generations: bool, is_dry_run: bool
 
 
 def removal_document(removal: RemovedSurplus, waiting: Sequence[Any], *, is_dry_run: bool) -> dict[str, Any]:
-    """Return the same for ``--json``, with the fields of the settings that wait."""
+    """Return the JSON document of a removal; ``waiting``: the fields of the settings that wait."""
     return {
         "commits": [one.number for one in removal.commits],
         "generations": removal.generations,

@@ -90,7 +90,7 @@ def _count(records: int) -> str:
 
 
 def timeline_document(session: Session, earlier: Sequence[Chapter]) -> dict[str, Any]:
-    """Return the same for ``--json``."""
+    """Return the JSON document of a timeline."""
     nodes = session.timeline.nodes(segment_counts(session))
     return {
         "present": session.timeline.present,

@@ -131,7 +131,7 @@ class _Differences(msgspec.Struct, frozen=True):
 
 
 class _Visible(msgspec.Struct, frozen=True):
-    """What of that is to be shown, and how much is not."""
+    """Which changes of a comparison are shown, and how many are not."""
 
     changes: list[Change]
     left_out: int

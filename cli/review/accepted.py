@@ -93,7 +93,7 @@ class Accepted:
                 self._set(key, part)
 
     def put_back_at_once(self, before: Iterable[Before]) -> None:
-        """Restore an earlier acceptance of what another comparison is about to have again."""
+        """Restore an earlier acceptance, before the comparison that has the changes again."""
         for key, part in before:
             self._set(key, part)
 

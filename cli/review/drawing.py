@@ -55,7 +55,7 @@ _SHORT_KEYS = "space enter d e s u / [ ]   ? all keys   q quit"
 
 
 def no_colours(_view: DiffView, _row: int) -> None:
-    """Tell no styles."""
+    """Give no line of a view any colours."""
 
 
 def draw_review(model: ReviewModel, width: int, height: int, colours: Colours = no_colours) -> list[Line]:

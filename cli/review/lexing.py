@@ -57,8 +57,8 @@ class LexAnswer(msgspec.Struct, frozen=True):
 
 
 def lex(name: str, lines: Sequence[str]) -> tuple[StyledRuns, ...]:
-    """Return the colours of a text, for as many of its lines as there is time and room for; none of
-    no language.
+    """Return the colours of a text, for as many of its lines as there is time and room for; none if
+    its language is not known.
     """
     from pygments.lexers import get_lexer_for_filename
     from pygments.token import Token

@@ -358,8 +358,8 @@ class ReviewState:
         self._ours = frozenset()
 
     def stale(self, ids: Iterable[str]) -> None:
-        """Take note that hunks do not exist any more: what they were of is to be looked at
-        again.
+        """Take note that hunks do not exist any more: the user has to look again at the changes
+        that they belonged to.
         """
         gone = set(ids)
         for key, part in self.parts().items():

@@ -146,7 +146,7 @@ def emit_replay(book: RuleBook, recorded: Recorded, project: bytes) -> None:
 
 
 def replay_document(book: RuleBook, recorded: Recorded, project: bytes) -> dict[str, Any]:
-    """Return the same for ``--json``."""
+    """Return the JSON document of a replay."""
     accesses = recorded.accesses
     now = tally(book, accesses)
     found = suggestions(book, accesses, project)

@@ -71,7 +71,7 @@ def meanwhile(work: ChangesByRun, going_on: Sequence[int], regions: Regions, whe
 
 
 def meanwhile_fields(work: ChangesByRun, going_on: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the same as JSON."""
+    """Return what other runs changed meanwhile, for a JSON document."""
     return [
         {"run": number or None, "goes_on": number in going_on, "counts": counts(work.others.get(number, ()))}
         for number in sorted({*work.others, *going_on})

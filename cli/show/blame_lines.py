@@ -52,7 +52,7 @@ def blame_document(
     run: int,
     command: tuple[bytes, ...],
 ) -> dict[str, Any]:
-    """Return the same for ``--json``, without what is below."""
+    """Return the JSON document of a path's last change, without what lies below the path."""
     record = last.record
     return {
         **text_fields("path", absolute(session.base.root, path)),

@@ -39,7 +39,7 @@ def _state(commit: EndedCommit) -> str:
 
 
 def commit_fields(commit: EndedCommit, kept_bytes: int) -> dict[str, Any]:
-    """Return the same for ``--json``."""
+    """Return a commit for a JSON document."""
     return {
         "commit": commit.number,
         "time_ns": commit.began_ns,

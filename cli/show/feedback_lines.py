@@ -37,7 +37,7 @@ def _shown(line: bytes) -> str:
 
 
 def item_fields(items: Iterable[Item], root: bytes, guard: PathGuard | None) -> list[dict[str, Any]]:
-    """Return the same for a JSON document."""
+    """Return items of feedback for a JSON document."""
     return [
         {
             "number": item.number,

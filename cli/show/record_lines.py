@@ -89,7 +89,7 @@ def _kept_as(record: Keep, path_display: PathDisplay) -> str:
 
 
 def record_fields(entry: RecordEntry, root: bytes) -> dict[str, Any]:
-    """Return the same for ``--json``, with absolute paths."""
+    """Return a record for a JSON document, with absolute paths."""
     record = entry.record
     fields: dict[str, Any] = {
         "kind": record_word(record),

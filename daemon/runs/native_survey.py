@@ -305,7 +305,9 @@ def read_wanted() -> list[bytes]:
 
 
 def main(state: int, haste: int, wanted: Callable[[], Sequence[bytes]]) -> None:
-    """Report on each directory as soon as it is known; ``wanted`` waits until it knows which."""
+    """Report on each wanted directory as soon as it is read; ``wanted`` waits until it is told
+    which these are.
+    """
 
     def on_read(survey: Survey) -> None:
         if survey.read_count == haste:

@@ -153,8 +153,8 @@ class FileMarkFinder:
         return Mark.UNSEEN if mark is None and is_link and self._leads_unseen(change.path, new.target) else mark
 
     def _is_plain(self, path: RelPath) -> bool:
-        """Tell of most files, by their directories and names alone, that nothing is said of
-        them.
+        """Tell whether the directory and the name alone show that no row is about a file, as of
+        most.
         """
         directory, _, name = path.rpartition(b"/")
         if directory not in self._plain:

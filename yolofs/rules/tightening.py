@@ -121,7 +121,8 @@ class OtherRules:
     # ---- the ground
 
     def _look(self, lowest: int) -> bool:
-        """Note what there is, and tell whether it is calm.
+        """Note the patterns and ways of these rules.  Return whether they are calm: no way leads to
+        something outside of it, and where a pattern is kept out, what decides there is stricter.
 
         ``lowest``: the number of the nearest source that keeps patterns out by directories' names.
         """

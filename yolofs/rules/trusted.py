@@ -165,7 +165,8 @@ class _Bundles:
     def _judge(self, bundles: Sequence[tuple[Rule, ...]]) -> JudgedRules:
         """Judge rules as if nothing lay in directories that are called like keys (``x.pem/``).
 
-        Nor in other sessions' directories, if no pattern lets anything be changed there.
+        If no pattern lets anything be changed in other sessions' directories, these count as empty,
+        too.
         """
 
         def index_of(chosen: Sequence[int]) -> RuleIndex:

@@ -66,8 +66,8 @@ class Attribution:
         return frozenset(by_other_name.touched) if by_other_name is not None else found
 
     def runs_at(self, path: RelPath, old: RelPath, *, is_gone: bool) -> frozenset[int]:
-        """Return the same of what is at ``path`` and was at ``old`` in the older state, or is gone
-        from there.
+        """Return the runs that touched what is at ``path`` now and was at ``old`` in the older
+        state; or what is gone from there.
         """
         if is_gone:
             return frozenset(_nearest(self._gone, old) or self._touched.get(old, set()))

@@ -148,9 +148,7 @@ class Interrupted(msgspec.Struct, frozen=True):
 
     @property
     def is_to_go_back(self) -> bool:
-        """Whether it is to be taken back rather than finished: it was begun, or it cannot be
-        finished.
-        """
+        """Whether it is to be taken back: that had begun already, or it cannot be finished."""
         return self.way_back is not None and (self.goes_back or self.plan is None)
 
     @property

@@ -345,10 +345,10 @@ class Session(States):
 
     def interrupted(self) -> Interrupted | None:
         """Return what is known of the interrupted commit, None if there is none, or a process is
-        at work on it still.
+        still at work on it.
 
-        Of one whose steps are all done the store finds from then on what it has put into base, to
-        be read.
+        If all its steps are done, the store reads from now on in base what the commit has put
+        there.
         """
         if self.interrupted_commit() is None:
             return None

@@ -135,10 +135,11 @@ class Preparing(Places):
         return bool(self._looks) and path not in self._unseen and self._moves.before(path) is not None
 
     def _with_made(self, births: dict[int, int]) -> dict[int, int]:
-        """Return by inode number when things of base were born, and the directories that were made.
+        """Return ``births``, which are those of things of base by inode number, with those of the
+        directories that were made.
 
-        Of an empty directory nothing else tells.  A number that was given again, on another device,
-        is left out.
+        Only its birth tells an empty directory from another one.  A number that two things have, on
+        two devices, is left out.
         """
         births = dict(births)
         rewritten = {step.number for step in self._plan.of(Rewrite)}

@@ -43,7 +43,7 @@ class ObjectIdentity(NamedTuple):
 
     @classmethod
     def of(cls, st: os.stat_result) -> ObjectIdentity:
-        """Return that of what was looked at."""
+        """Return the identity of a thing, given its attributes."""
         return cls(st.st_dev, st.st_ino, st.st_ctime_ns, st.st_size)
 
 

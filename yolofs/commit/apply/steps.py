@@ -158,7 +158,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             self._note(path, ("mode",))
 
     def _close_kept(self) -> None:
-        """Do the same with directories that are in ``replaced`` now."""
+        """Set back the modes of opened directories that are in ``replaced`` by now."""
         modes = {before.inode: before.mode for before in self._before}
         for step in (*self._plan.of(Remove), *self._plan.replacing):
             inode = step.inode if isinstance(step, Remove) else step.replaced

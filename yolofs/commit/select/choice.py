@@ -40,7 +40,7 @@ class Layout:
     """Where directories lie in base once some units are committed."""
 
     def __init__(self, units: Units, taken: frozenset[Unit]) -> None:
-        """See where all would be, but look at nothing yet."""
+        """Nothing is worked out before it is asked for."""
         self._units = units
         self._taken = taken
         self._known: dict[DirectoryKey, RelPath | None] = {}

@@ -51,8 +51,8 @@ class CannotTellError(Exception):
 
 
 class LinkedFiles:
-    """These files, by device and inode number; and how many names the first state takes from other
-    files.
+    """The files with hard links of which both states change names, by device and inode number; and
+    how many names the first state takes from other files.
     """
 
     def __init__(

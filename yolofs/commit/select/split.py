@@ -339,7 +339,7 @@ class Splitter:
     # ---- records
 
     def _passing(self, path: RelPath, entry: Entry) -> Keep:
-        """Return the record of a directory that base will have, and whose time it will not."""
+        """Return the record of a directory that base will have, but with another time."""
         return self._record(path, entry, None, _placed(self._layout.path(directory_of(entry))))
 
     def _record(

@@ -58,8 +58,8 @@ class Waiting:
         say: Callable[[Reply], None],
         device: Device,
     ) -> None:
-        """``again`` carries out a request from its bytes, ``say`` sends an answer; by ``device``
-        other threads do.
+        """``again`` carries out a request from its bytes, ``say`` sends an answer.  Threads other
+        than the loop's answer through ``device``.
         """
         self._handlers = served.handlers
         self._loop = served.loop

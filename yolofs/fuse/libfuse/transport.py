@@ -112,8 +112,8 @@ class Pyfuse3Transport:
 
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:
-        """Tell the kernel something: with the mount it forgets all, and what it does not know it
-        need not forget.
+        """Tell the kernel something in the block.  It is no error if the mount has ended, or the
+        kernel does not know the inode or the name.
         """
         try:
             yield

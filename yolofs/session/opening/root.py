@@ -54,7 +54,7 @@ class SessionFile(msgspec.Struct, frozen=True):
         return unquote_to_bytes(self.project)
 
     def with_paths(self, *, root: bytes, configured: bytes, project: bytes) -> Self:
-        """Return the same with other paths."""
+        """Return a copy with other paths."""
         paths = map(quote_from_bytes, (root, configured, project))
         return msgspec.structs.replace(self, **dict(zip(("root", "configured", "project"), paths, strict=True)))
 
@@ -142,8 +142,8 @@ def read_session_file(directory: bytes) -> SessionFile | None:
 
 
 def is_in_line(found: FoundProject) -> bool:
-    """Tell whether a session is about its project where that is: not if it moved, or came back
-    before all had followed.
+    """Tell whether a session names the present place of its project.  It does not after a move, nor
+    if the project came back before all of the session had followed.
 
     Raises:
         YolofsError: its ``session.json`` cannot be read.

@@ -361,7 +361,7 @@ class _TakingBack(ViewWriter):
     # ---- names
 
     def names(self) -> None:
-        """Take back what lies where."""
+        """Take back changes of places: what came goes, and what went or moved comes back."""
         steps: list[_DropStep] = []
         for index in self._todo:
             kind = self._changes[index].kind

@@ -40,7 +40,7 @@ class ChangesByPlace:
     # ---- what has to be
 
     def needs(self) -> dict[int, set[int]]:
-        """Return for each change of places the others without which it cannot be."""
+        """Return for each change the other changes of places that have to come with it."""
         vacated = {self._old_slot(index): index for index in self.left.values()}
         inside: dict[RelPath, list[int]] = {}
         for path, index in self.left.items():
