@@ -23,6 +23,7 @@ TRACED = (
     "store.copying",
     "store.file_data",
     "store.store",
+    "system.cache_files",
     "system.syscalls",
 )
 

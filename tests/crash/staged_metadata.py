@@ -4,6 +4,7 @@ metadata.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from tests.support.commit_model import scan
 from tests.support.core_driver import CoreDriver
 from tests.support.every_kind_of_step import populate, work
 from tests.support.memory_disk import memory_directory
+from yolofs.commit.apply import commit_directory
 
 OTHER = 12345
 """A user and a group that are nobody's."""
@@ -44,3 +46,10 @@ def staged_metadata(monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
                 view.chown(name, OTHER, OTHER)
         view.close()
         yield path
+
+
+def fails_at_the_end(directory: bytes, name: bytes, text: bytes, *, durable: bool = True) -> None:
+    """Write a file of a commit as ever, but fail at the one that says that the commit is done."""
+    if name == commit_directory.DONE:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    commit_directory.write_new(directory, name, text, durable=durable)

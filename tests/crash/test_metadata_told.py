@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.staged_metadata import CALLS, staged_metadata
+from tests.crash.staged_metadata import CALLS, fails_at_the_end, staged_metadata
 from tests.support.commit_model import scan
 from tests.support.injected_faults import Faults
 from tests.support.planting import interrupt
-from yolofs.commit.apply import commit_directory, execution
+from yolofs.commit.apply import execution
 from yolofs.errors import CommitError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
@@ -30,16 +30,10 @@ def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
         yield path
 
 
-def _fails_at_the_end(directory: bytes, name: bytes, text: bytes, *, durable: bool = True) -> None:
-    if name == commit_directory.DONE:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-    commit_directory.write_new(directory, name, text, durable=durable)
-
-
 def stopped_at_its_end(session: Session, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commit, where one kind of call is forbidden, and the end cannot be noted."""
     with monkeypatch.context() as patch, Faults(errno.EPERM, range(1 << 30), only=call).at_work():
-        patch.setattr(execution, "write_new", _fails_at_the_end)
+        patch.setattr(execution, "write_new", fails_at_the_end)
         with pytest.raises(CommitError):
             commit(session)
 

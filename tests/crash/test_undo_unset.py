@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.staged_metadata import CALLS, staged_metadata
+from tests.crash.staged_metadata import CALLS, fails_at_the_end, staged_metadata
 from tests.support.commit_model import scan
 from tests.support.injected_faults import Faults
 from yolofs.commit.apply import commit_directory, execution
@@ -53,7 +53,7 @@ def test_metadata_that_an_undo_could_not_set_is_told_and_is_no_drift(
                 told = undo(session, choose_commit(session, 1)).left_out
             assert any(CALLS[call] in left_out for left_out in told.values()), told
         else:
-            monkeypatch.setattr(execution, "write_new", _fails_at_the_end)
+            monkeypatch.setattr(execution, "write_new", fails_at_the_end)
             with faults.at_work(), pytest.raises(CommitError):
                 undo(session, choose_commit(session, 1))
             monkeypatch.setattr(execution, "write_new", commit_directory.write_new)
@@ -80,9 +80,3 @@ def test_a_change_by_the_host_after_such_an_undo_is_drift(project: bytes) -> Non
         size = file.stat().st_size
         file.write_bytes(b"h" * size)
         assert b"g/one1" in look_at_base(session, split_staged(session, None)).conflicts
-
-
-def _fails_at_the_end(directory: bytes, name: bytes, text: bytes, *, durable: bool = True) -> None:
-    if name == commit_directory.DONE:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-    commit_directory.write_new(directory, name, text, durable=durable)

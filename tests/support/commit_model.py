@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.scribe import Scribe
 from yolofs.commit import Plan, execute, plan_commit
+from yolofs.commit.select.units import Units
 from yolofs.journal.records import Keep, Stage
 from yolofs.paths import RelPath, join
 from yolofs.state.tree import Staged
@@ -222,3 +223,11 @@ def _node(meta: bytes, data: bytes, st: os.stat_result, *, mtime_ns: int) -> Nod
 
 def _file(st: os.stat_result) -> tuple[int, int]:
     return st.st_dev, st.st_ino
+
+
+def paths_of_unit(scribe: CommitScribe, path: bytes) -> set[bytes]:
+    """Return all paths of the unit that the change of a path belongs to."""
+    units = Units(scribe.tree, scribe.base, scribe.store)
+    entry = scribe.tree.find(path)
+    assert entry is not None
+    return set(units.of[entry].paths)

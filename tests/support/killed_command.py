@@ -48,6 +48,7 @@ TRACED = (
     "store.file_data",
     "store.restored",
     "store.store",
+    "system.cache_files",
     "system.syscalls",
 )
 _FRAMES = 5

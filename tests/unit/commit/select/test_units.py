@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import os
 
-from tests.support.commit_model import CommitScribe
+from tests.support.commit_model import CommitScribe, paths_of_unit
 from tests.support.old_base import at, scribe
-from yolofs.commit.select.units import Units
 
 __all__ = ["scribe"]
-
-
-def paths_of_unit(scribe: CommitScribe, path: bytes) -> set[bytes]:
-    units = Units(scribe.tree, scribe.base, scribe.store)
-    entry = scribe.tree.find(path)
-    assert entry is not None
-    return set(units.of[entry].paths)
 
 
 def test_all_names_of_a_file_born_in_the_view_are_one_unit(scribe: CommitScribe) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commit_model import CommitScribe, scan
+from tests.support.commit_model import CommitScribe, paths_of_unit, scan
 from tests.support.old_base import at, scribe
 from tests.support.undo_model import Commits
 from tests.unit.commit.undo.undoing import commits
@@ -65,13 +65,6 @@ def make_the_old_name_anew(scribe: CommitScribe) -> None:
     scribe.write(b"a", b"later\n")
 
 
-def names_of_unit(scribe: CommitScribe, path: bytes) -> set[bytes]:
-    units = Units(scribe.tree, scribe.base, scribe.store)
-    entry = scribe.tree.find(path)
-    assert entry is not None
-    return set(units.of[entry].paths)
-
-
 @pytest.mark.parametrize("later", [nothing, edit, make_the_old_name_anew])
 @pytest.mark.parametrize(
     ("does", "old"),
@@ -96,7 +89,7 @@ def test_both_names_are_committed_together_again(
     commits.undo(1, by=2)
     assert scan(scribe.base.root) == before
     assert scribe.expected() == view
-    assert {b"new", old} <= names_of_unit(scribe, b"new")
+    assert {b"new", old} <= paths_of_unit(scribe, b"new")
     changes = compare(Tree(), scribe.tree, scribe.base, scribe.store)
     assert [change.old_path for change in changes if change.kind is ChangeKind.RENAMED] == [old]
     top = Path(os.fsdecode(scribe.base.root))
