@@ -1,3 +1,3 @@
 """The session's history at the command line: which generation, range or version is meant, what
-happened then, and bringing it back.
+differs between two of them, what happened then, and bringing it back.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import stat
 import sys
 from collections.abc import Callable, Sequence
@@ -13,15 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from yolofs.changes.changes import Change, compare
+from yolofs.changes.changes import Change
 from yolofs.changes.counting import counts
 from yolofs.changes.patch import PatchStyle, quoted_name, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.guard import hidden_by, readable, seen
+from yolofs.cli.history.differences import (
+    Differences,
+    chapters_of_runs,
+    differences,
+    directory_beside,
+    range_and_paths_of,
+)
 from yolofs.cli.history.missing_paths import check_somewhere
 from yolofs.cli.options import options
-from yolofs.cli.output import emit_json, has_colour, paint, progress, say
+from yolofs.cli.output import emit_json, has_colour, paint, say
 from yolofs.cli.project.project import find_project, reading, relative_paths
 from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.show.folding import Sort
@@ -30,24 +36,14 @@ from yolofs.cli.show.listing import PathDisplay, emit_changes, group_texts, say_
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.cli.terminal.pager import paged
-from yolofs.errors import GenerationError, UsageError
-from yolofs.paths import ROOT, Generation, RelPath, absolute, display, in_shell
-from yolofs.session.generations import States
-from yolofs.session.looking_again import LaterState
+from yolofs.paths import ROOT, RelPath, absolute, display
 from yolofs.session.session import Session
-from yolofs.state.tree import Tree
-from yolofs.store.base import Base
-from yolofs.store.interfaces import StoreFiles
 from yolofs.store.store import Store
 from yolofs.system.disk_usage import size_text
-from yolofs.system.work_directories import work_directory
 from yolofs.text.characters import replace_harmful
 
 if TYPE_CHECKING:
-    from yolofs.changes.matching import Again
     from yolofs.hostcode.mark import Marks
-    from yolofs.session.history.base_as_taken_over import UnknownBefore
-    from yolofs.session.history.chapters import Chapter
 
 
 class DiffForm(Enum):
@@ -61,8 +57,6 @@ class DiffForm(Enum):
     JSON = "--json"
 
 
-_ALL = "all"
-"""The range of everything that a commit would apply."""
 _PATCHES = frozenset({DiffForm.PATCH, DiffForm.WORDS, DiffForm.STAT})
 """The forms that keep their order in a pipe, and leave out what lies in a ``.git``."""
 
@@ -84,17 +78,17 @@ def show_diff(
     so are the options.
     """
     with reading(find_project()) as session, contextlib.ExitStack() as stack:
-        found = _chapters(session, stack) if run is not None else []
+        found = chapters_of_runs(session, stack) if run is not None else []
         if words and not (len(words) > 1 and all(":" in word for word in words)):
-            word, typed = _range_and_paths(session, words, typed)
+            word, typed = range_and_paths_of(session, words, typed)
             words = (word,)
         paths = relative_paths(session, typed)
         check_somewhere(session, paths, typed)
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
         # it needs more
         expands = bool(paths) or form not in (DiffForm.LIST, DiffForm.JSON)
-        place = functools.partial(_directory, session, stack)
-        parts = _differences(session, found, words, run, paths, expand=expands, place=functools.cache(place))
+        place = functools.partial(directory_beside, session, stack)
+        parts = differences(session, found, words, run, paths, expand=expands, place=functools.cache(place))
         at_terminal = sys.stdout.isatty()
         is_for_people = at_terminal or form is DiffForm.WORDS
         look = PatchStyle(is_for_people and not shows_binary, ignores_space, form is DiffForm.WORDS, at_terminal)
@@ -117,19 +111,6 @@ def show_diff(
             emit_json(last | {"earlier": earlier})
 
 
-class _Differences(msgspec.Struct, frozen=True):
-    """What differs between two states, and what they are states of."""
-
-    states: States
-    old: Generation | None
-    new: Generation | None
-    changes: list[Change]
-    commit: int | None = None
-    """The commit that they are from before, None if they are of now."""
-    unknown: Sequence[UnknownBefore] = ()
-    """Those of which it is not known what was there before."""
-
-
 class _Visible(msgspec.Struct, frozen=True):
     """Which changes of a comparison are shown, and how many are not."""
 
@@ -137,52 +118,6 @@ class _Visible(msgspec.Struct, frozen=True):
     left_out: int
     """In scratch directories."""
     hidden: int
-
-
-def _chapters(session: Session, stack: contextlib.ExitStack) -> list[Chapter]:
-    from yolofs.cli.history.earlier_history import chapters_told  # only what runs did may have been before commits
-
-    return stack.enter_context(chapters_told(session))
-
-
-def _differences(
-    session: Session,
-    found: Sequence[Chapter],
-    words: Sequence[str],
-    run: int | None,
-    paths: Sequence[RelPath],
-    *,
-    expand: bool,
-    place: Callable[[], bytes],
-) -> list[_Differences]:
-    """Return what differs between the states that a command line means.  A run that went on during
-    a commit has two differences: before the commit and after it.
-
-    ``place`` gives a directory for what has to be read meanwhile.
-
-    Raises:
-        UsageError: they mean none, or several things at once.
-        GenerationError: there is no such generation.
-    """
-    if len(words) > 1:
-        return [_Differences(session, None, None, _compare_two(session, words, run, paths))]
-    range_text = words[0] if words else _ALL
-    if run is not None:
-        return _of_run(session, found, run, range_text, paths, expand=expand, place=place)
-    old, new = session.timeline.parse_range(range_text)
-    again = LaterState(session).look if new is None else None
-    changes = _compare(session.states(old, new), session.base, session.store, paths, expand=expand, again=again)
-    return [_Differences(session, old, new, changes)]
-
-
-def _range_and_paths(session: Session, words: Sequence[str], typed: Sequence[bytes]) -> tuple[str, Sequence[bytes]]:
-    from yolofs.cli.history.ranges import range_and_paths  # it takes click along
-
-    try:
-        return range_and_paths(session, words, typed)
-    except GenerationError:
-        _check_is_no_version(words[0])
-        raise
 
 
 def _visible(session: Session, changes: list[Change], *, scratch: bool, shows_all: bool) -> _Visible:
@@ -197,7 +132,7 @@ def _visible(session: Session, changes: list[Change], *, scratch: bool, shows_al
 
 def _show(
     session: Session,
-    found: _Differences,
+    found: Differences,
     visible: _Visible,
     form: DiffForm,
     look: PatchStyle,
@@ -233,7 +168,7 @@ def _show(
 
 
 def _left_out(
-    found: _Differences, changes: Sequence[Change], path_display: PathDisplay
+    found: Differences, changes: Sequence[Change], path_display: PathDisplay
 ) -> tuple[list[str], list[Change]]:
     """Return what is to be said of the changes whose old version nobody knows, and the others."""
     unknown = {id(one.change): one for one in found.unknown}
@@ -250,7 +185,7 @@ def _left_out(
 
 def _what_matters_first(
     session: Session,
-    found: _Differences,
+    found: Differences,
     changes: list[Change],
     path_display: PathDisplay,
     form: DiffForm,
@@ -277,156 +212,6 @@ def _what_matters_first(
     told = group_texts(groups, shortener, path_display) if folds else []
     folded = {id(change) for group in groups for change in group.changes} if folds else set()
     return [change for change in (*apart.first, *apart.last) if id(change) not in folded], told
-
-
-def _check_is_no_version(text: str) -> None:
-    """Check that the range is not a single GENERATION:PATH: a comparison takes two of them.
-
-    Raises:
-        UsageError: it is.
-    """
-    generation, colon, path = text.rpartition(":")
-    if not colon:
-        return
-    whole = in_shell(os.fsencode(text))
-    at = in_shell(os.fsencode(path))
-    since = ""
-    if generation:
-        named = display(os.fsencode(generation)), in_shell(os.fsencode(generation))
-        since = f"; or what generation {named[0]} changed there: yolofs diff {named[1]} -- {at}"
-    raise UsageError(
-        f"{display(os.fsencode(text))} is one version of a file, and a comparison takes two",
-        hint=f"with the view as it is now: yolofs diff {whole} {in_shell(os.fsencode(f':{path}'))}{since}",
-    )
-
-
-def _of_run(
-    session: Session,
-    found: Sequence[Chapter],
-    number: int,
-    range_text: str,
-    paths: Sequence[RelPath],
-    *,
-    expand: bool,
-    place: Callable[[], bytes],
-) -> list[_Differences]:
-    """Return what a run did, over base as the run found it; where commits were done meanwhile, in
-    parts.
-
-    Raises:
-        UsageError: there is a range, too, or its generations have been dropped, or their commit is
-            not kept.
-    """
-    if range_text != _ALL:
-        raise UsageError("--run already says which range is compared", hint=f"yolofs diff --run {number}")
-    from yolofs.audit.runs import find_run
-    from yolofs.session.history.chapters import chapter_of, chapters_after
-
-    run = find_run(session.directory, number)
-    chapter = chapter_of(run, found)
-    before = chapter.generation(run.start.before) if chapter is not None else None
-    if chapter is None or before is None:
-        raise UsageError(f"what run {number} did has been dropped, or its commit is no longer kept", hint="yolofs runs")
-    of_run = [chapter, *chapters_after(chapter, run, found)]
-    parts = []
-    for part in of_run:
-        start = before if part is chapter else part.first_generation
-        end = part.generation(run.end.after) if run.end is not None and part is of_run[-1] else None
-        parts.append(_part_of_run(session, part, number, (start, end), paths, expand=expand, place=place))
-    return [part for part in parts if part.changes] or parts[:1]
-
-
-def _part_of_run(
-    session: Session,
-    chapter: Chapter,
-    number: int,
-    span: tuple[Generation, Generation | None],
-    paths: Sequence[RelPath],
-    *,
-    expand: bool,
-    place: Callable[[], bytes],
-) -> _Differences:
-    """Return what a run did in one chapter between two generations."""
-    before, after = span
-    states: States = session
-    if chapter.commit is not None:
-        from yolofs.session.history.past_base import states_of  # it takes all that commits need along
-
-        states = states_of(session, chapter)
-    from yolofs.session.history.base_as_taken_over import TakenOver
-
-    old, new = states.states(before, after)
-    taken_over = TakenOver(session, chapter, states.base, states.store, place)
-    changes = _compare((old, new), taken_over.base(old, new), states.store, paths, expand=expand)
-    changes, unknown = taken_over.check(_made_by(states, number, before, after, changes), old, new)
-    return _Differences(states, before, after, changes, chapter.commit, unknown)
-
-
-def _compare_two(session: Session, words: Sequence[str], run: int | None, paths: Sequence[RelPath]) -> list[Change]:
-    """Return what differs between two paths, each as it was in some generation.
-
-    Raises:
-        UsageError: there are more words than two, or something else, too; or one of the two is a
-            directory.
-    """
-    if len(words) > 2 or run is not None or paths:
-        raise UsageError(
-            "GENERATION:PATH GENERATION:PATH takes no further argument", hint="yolofs diff GENERATION:PATH :PATH"
-        )
-    from yolofs.changes.changes import compare_two
-    from yolofs.cli.history.versions import file_of_version, parse_version
-
-    found = [file_of_version(session, parse_version(session, word), word) for word in words]
-    for (_, file), word in zip(found, words, strict=True):
-        if file.is_directory:
-            raise UsageError(f"{display(os.fsencode(word))} is a directory", hint=_hint_of_directories(words))
-    (old_files, old), (new_files, new) = found
-    change = compare_two(old.node, new.node, old_files.reader, new_files.reader)
-    return [change] if change is not None else []
-
-
-def _hint_of_directories(words: Sequence[str]) -> str:
-    """Return how to compare what lies in a directory, as it was in two generations."""
-    (old, _, path), (new, _, other) = (word.rpartition(":") for word in words)
-    if path != other or not old or " " in old + new:  # "run N" is in no range
-        return "yolofs diff GENERATION..GENERATION -- PATH"
-    return f"yolofs diff {in_shell(os.fsencode(f'{old}..{new}'))} -- {in_shell(os.fsencode(path or '.'))}"
-
-
-def _made_by(session: States, run: int, old: Generation, new: Generation | None, changes: list[Change]) -> list[Change]:
-    from yolofs.session.attribution import attribute
-
-    attribution = attribute(session.timeline, session.journal, old, new)
-    if attribution is None:
-        say("note: there was a travel meanwhile, so this is all that differs, not only what the run changed")
-        return changes
-    return [change for change in changes if run in attribution.runs_of(change)]
-
-
-def _directory(session: Session, stack: contextlib.ExitStack) -> bytes:
-    """Return a new directory in the session's, which goes with the stack."""
-    return stack.enter_context(work_directory(session.directory, "diff"))
-
-
-def _compare(
-    trees: tuple[Tree, Tree],
-    base: Base,
-    store: StoreFiles,
-    paths: Sequence[RelPath],
-    *,
-    expand: bool,
-    again: Again | None = None,
-) -> list[Change]:
-    with progress("comparing") as update:
-        return compare(
-            *trees,
-            base,
-            store,
-            paths=paths,
-            progress=update,
-            expand_renames=expand,
-            again=again,
-        )
 
 
 def _emit(
@@ -482,7 +267,7 @@ def _names(changes: Sequence[Change], prefix: RelPath) -> list[bytes]:
     return [quoted_name(path) for path in paths]
 
 
-def _document(session: Session, found: _Differences, visible: _Visible) -> dict[str, Any]:
+def _document(session: Session, found: Differences, visible: _Visible) -> dict[str, Any]:
     regions, changes = session.regions, visible.changes
     marks = marks_of(session, changes) if found.states is session else {}
     return {
