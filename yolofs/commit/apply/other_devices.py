@@ -22,7 +22,6 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.commit.plan.moves import Moves
-from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
@@ -31,7 +30,7 @@ from yolofs.store.restored import Stamp
 from yolofs.system.busy_trees import empty
 from yolofs.system.disks import disk_key
 from yolofs.system.open_trees import OpenTree
-from yolofs.system.plain_files import open_plain, read_note
+from yolofs.system.plain_files import read_note, replace_note
 from yolofs.system.syscalls import device_and_mount, open_by_no_link
 
 NOTE = b"far"
@@ -219,13 +218,7 @@ def _noted_folders(parking: bytes) -> list[NotedFolder]:
 
 
 def _note(parking: bytes, folders: Sequence[NotedFolder]) -> None:
-    path = os.path.join(parking, NOTE)
-    with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-        file.write(msgspec.json.encode(folders))
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(path + b".new", path)
-    sync_directory_of(path)
+    replace_note(os.path.join(parking, NOTE), msgspec.json.encode(folders))
 
 
 def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
