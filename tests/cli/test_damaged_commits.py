@@ -143,11 +143,11 @@ def test_a_kept_file_that_was_written_to_comes_back_with_a_note(yolofs: Program,
     old = "one\ntwo\n" if name == "a.txt" else "b\n"
     kept = next(one for one in (yolofs.session / "commits/1/replaced").iterdir() if one.read_text() == old)
     with kept.open("a") as file:
-        file.write("appended by who had it open\n")
+        file.write("appended by a program that had it open\n")
     said = yolofs("undo", "--yes").err
     assert f"note: {yolofs.project / name} comes back as" in said
     assert said.count("note: ") == 1
-    assert (yolofs.project / name).read_text() == old + "appended by who had it open\n"
+    assert (yolofs.project / name).read_text() == old + "appended by a program that had it open\n"
 
 
 def test_an_undo_of_unchanged_kept_files_prints_no_note(twice: Program) -> None:

@@ -37,7 +37,7 @@ def change(kind: str, path: bytes, old_path: bytes | None = None) -> Change:
         pytest.param([stage(1, b"a"), stage(2, b"a")], change("M", b"a"), {1, 2}, id="both the same"),
         pytest.param([stage(0, b"a"), stage(2, b"a")], change("M", b"a"), {NO_RUN, 2}, id="somebody in no run"),
         pytest.param([stage(1, b"a")], change("A", b"other"), set(), id="no record tells"),
-        pytest.param([stage(1, b"a"), delete(2, b"a")], change("D", b"a"), {2}, id="gone by who deleted it"),
+        pytest.param([stage(1, b"a"), delete(2, b"a")], change("D", b"a"), {2}, id="gone by the run that deleted it"),
         pytest.param(
             [delete(1, b"a"), stage(2, b"a")], change("M", b"a"), {1, 2}, id="deleted by one and made again by another"
         ),
