@@ -17,7 +17,7 @@ from yolofs.errors import CommitError, YolofsError, reason
 from yolofs.overlay import Overlay
 from yolofs.registry.seal import read_plainly
 from yolofs.session.archive import commit_numbers
-from yolofs.session.commit import finish_interrupted, roll_back_interrupted
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session
 
 log = logging.getLogger("yolofs.daemon")

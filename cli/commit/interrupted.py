@@ -14,7 +14,7 @@ from yolofs.cli.project.project import changing, session_directory, was_interrup
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import display
 from yolofs.session.archive import commit_not_begun
-from yolofs.session.commit import discard_interrupted, finish_interrupted, roll_back_interrupted
+from yolofs.session.ending_interrupted import discard_interrupted, finish_interrupted, roll_back_interrupted
 from yolofs.session.interrupted import CONTENTS, Interrupted
 from yolofs.session.session import Session, SessionAccess
 

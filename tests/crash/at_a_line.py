@@ -12,7 +12,8 @@ from typing import Any
 from tests.support.new_process import forget_what_was_read
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
-from yolofs.session.commit import commit, finish_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted
 from yolofs.session.session import Session, SessionAccess
 
 TRACED = (

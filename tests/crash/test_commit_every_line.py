@@ -19,7 +19,8 @@ from tests.support.looks import exactly
 from tests.support.model_steps import how_many
 from tests.support.plain_directory import by_first_name, walk_tree
 from tests.support.seed import dice
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.timeout(300)

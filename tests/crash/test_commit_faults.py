@@ -23,7 +23,8 @@ from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, YolofsError
-from yolofs.session.commit import CommitResult, commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import CommitResult, commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.timeout(300)

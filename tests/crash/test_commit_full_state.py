@@ -16,7 +16,8 @@ from tests.support.commit_model import scan
 from tests.support.core_driver import CoreDriver
 from tests.support.required import do_without
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 
 KIB = 1 << 10

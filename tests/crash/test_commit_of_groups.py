@@ -34,7 +34,8 @@ from yolofs.commit.select.selection import Selection
 from yolofs.errors import RolledBackError
 from yolofs.overlay import Owner
 from yolofs.paths import RelPath
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 

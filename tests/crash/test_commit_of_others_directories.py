@@ -20,7 +20,8 @@ from tests.support.user_identity import NOBODY
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import NotPreparedError
 from yolofs.paths import RelPath
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 from yolofs.state.regions import Region

@@ -26,7 +26,8 @@ from tests.support.program import wait_until
 from tests.support.required import do_without
 from yolofs.commit.apply import step_log
 from yolofs.errors import ConflictError
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 

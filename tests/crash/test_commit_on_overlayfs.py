@@ -20,7 +20,8 @@ from tests.support.overlay import Container, container
 from tests.support.plain_directory import by_first_name, walk_tree
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.errors import ConflictError
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 

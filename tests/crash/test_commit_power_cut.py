@@ -34,7 +34,8 @@ from tests.support.seen_numbers import SeenNumbers
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
 from yolofs.registry.seal import Sealer
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.system import syscalls
 

@@ -25,7 +25,8 @@ from yolofs.errors import CommitError, NoSessionError, YolofsError
 from yolofs.paths import RelPath, StoreIno
 from yolofs.registry.seal import digest_of_file, read_plainly
 from yolofs.registry.search import find
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, prepare_undo
 from yolofs.session.undo_notes import read_undoes

@@ -19,7 +19,8 @@ from tests.support.injected_faults import Faults
 from tests.support.killed_command import is_in_switch
 from tests.support.memory_disk import memory_directory
 from tests.support.user_identity import NOBODY, USERS, in_child
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 

@@ -17,7 +17,8 @@ from tests.support.injected_faults import Faults
 from tests.support.planting import interrupt
 from yolofs.commit.apply import execution
 from yolofs.errors import CommitError
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.timeout(120)

@@ -19,7 +19,8 @@ from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import execution, part_links
 from yolofs.paths import Generation
-from yolofs.session.commit import commit, finish_interrupted, look_at_base, split_staged
+from yolofs.session.commit import commit, look_at_base, split_staged
+from yolofs.session.ending_interrupted import finish_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 from yolofs.session.up_to import commit_up_to

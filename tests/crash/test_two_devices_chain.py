@@ -19,7 +19,8 @@ from tests.support.old_base import killed_after
 from tests.support.plain_directory import walk_tree
 from yolofs.commit.apply.steps import Steps
 from yolofs.errors import ConflictError
-from yolofs.session.commit import abort, commit, finish_interrupted
+from yolofs.session.commit import abort, commit
+from yolofs.session.ending_interrupted import finish_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 

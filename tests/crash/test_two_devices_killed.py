@@ -34,7 +34,8 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Place, Step
 from yolofs.errors import ConflictError
 from yolofs.paths import Generation
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted, split_staged
+from yolofs.session.commit import commit, split_staged
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.up_to import commit_up_to
 from yolofs.system.busy_trees import remove_tree

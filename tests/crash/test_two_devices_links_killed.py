@@ -20,7 +20,8 @@ from tests.support.fault_points import points
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 from yolofs.system.busy_trees import remove_tree

@@ -29,7 +29,8 @@ from tests.support.seed import dice
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
 from yolofs.registry.seal import Sealer
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 

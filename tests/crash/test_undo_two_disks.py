@@ -18,7 +18,8 @@ from tests.support.core_driver import CoreDriver
 from tests.support.plain_directory import walk_tree
 from tests.support.second_disk import mounted_disk
 from yolofs.errors import ConflictError
-from yolofs.session.commit import abort, commit, look_at_base, roll_back_interrupted, split_staged
+from yolofs.session.commit import abort, commit, look_at_base, split_staged
+from yolofs.session.ending_interrupted import roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 

@@ -17,7 +17,8 @@ from tests.support.commit_model import scan
 from tests.support.injected_faults import Faults
 from yolofs.commit.apply import commit_directory, execution
 from yolofs.errors import CommitError
-from yolofs.session.commit import commit, finish_interrupted, look_at_base, split_staged
+from yolofs.session.commit import commit, look_at_base, split_staged
+from yolofs.session.ending_interrupted import finish_interrupted
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 

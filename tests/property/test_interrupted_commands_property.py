@@ -27,7 +27,8 @@ from yolofs.errors import (
     YolofsError,
 )
 from yolofs.session.archive import commit_numbers
-from yolofs.session.commit import commit, discard_interrupted, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit
+from yolofs.session.ending_interrupted import discard_interrupted, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session
 from yolofs.session.undo import choose_commit, undo
 

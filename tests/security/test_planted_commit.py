@@ -36,7 +36,7 @@ from yolofs.paths import RelPath, StoreIno
 from yolofs.registry.seal import KEY, Sealer
 from yolofs.registry.state import state_directory
 from yolofs.session.archive import CARRIED
-from yolofs.session.commit import finish_interrupted
+from yolofs.session.ending_interrupted import finish_interrupted
 from yolofs.session.interrupted import examine
 from yolofs.session.session import Session, SessionAccess
 

@@ -54,7 +54,8 @@ Changing what is staged::
 
 Committing it, and taking that back::
 
-    commit           commit, abort, and what becomes of an interrupted commit
+    commit           commit and abort
+    ending_interrupted  finishes an interrupted commit, takes it back, or gives it up
     up_to            committing an earlier generation
     forced_files     what a commit replaces although the host has changed it
     undo             undoing a commit

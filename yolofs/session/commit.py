@@ -1,6 +1,4 @@
-"""Commits and aborts a session, finishes an interrupted commit or takes it back: all that ends a
-journal.
-"""
+"""Commits and aborts a session: both end its journal."""
 
 from __future__ import annotations
 
@@ -13,50 +11,43 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.changes.changes import Change, compare
-from yolofs.commit import CommitOutcome, execute, find_conflicts, plan_commit, resume
-from yolofs.commit.apply.commit_directory import write_new
+from yolofs.commit import CommitOutcome, execute, find_conflicts, plan_commit
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.given_ctimes import Arrived, PutInPlace
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.ready import Looks, looks_of
-from yolofs.commit.apply.recovery.back_in_place import Meanwhile
-from yolofs.commit.apply.recovery.taking_back import found_text, outcome_text, roll_back
 from yolofs.commit.apply.step_log import ObjectIdentity
 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
 from yolofs.commit.merge.gone_from_base import paths_without_content
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.plan.link_changes import may_change_links
 from yolofs.commit.plan.overridden_names import OverriddenName, survey
-from yolofs.commit.plan.plan import Plan, Remove, Rewrite
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split, split_state, takes_all
-from yolofs.commit.undo.applied import Applied
 from yolofs.errors import ConflictError, RolledBackError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Keep, Snapshot
 from yolofs.os_errors import gone_said, reason_and_path
-from yolofs.paths import RelPath, absolute, display
+from yolofs.paths import RelPath
 from yolofs.progress import Progress
-from yolofs.registry.seal import MACHINE_FILES, Sealer
+from yolofs.registry.seal import Sealer
 from yolofs.session.archive import CARRIED, note_ended_journal
 from yolofs.session.attribution import runs_of
 from yolofs.session.authors import authors_of
 from yolofs.session.forced_files import read_forced, write_forced
 from yolofs.session.history.commit_counts import note_counts, note_runs_of_commit
-from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
+from yolofs.session.interrupted import CommitSeals
 from yolofs.session.merge import marked_paths
 from yolofs.session.session import Session
-from yolofs.session.undo_notes import read_undoes
 from yolofs.state.link_names import find_name_near
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.plain_files import is_there, make_directory
+from yolofs.system.plain_files import make_directory
 from yolofs.system.syscalls import fresh_ctime_ns
-from yolofs.text.enumeration import some_of
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -198,7 +189,7 @@ def commit(
         ConflictError: paths changed in base; nothing was done.
         YolofsError: base would not have the names that the view shows; nothing was done.
         CommitError: a step failed half way, and nothing is lost; or an interrupted commit has to be
-            finished first (:func:`finish_interrupted`).
+            finished first (:mod:`yolofs.session.ending_interrupted`).
         NotPreparedError: the host takes something away that the plan needs; nothing was done.
         TrustError: the state directory is not the user's alone, or a commit was interrupted that
             did not begin here; nothing was done.
@@ -237,8 +228,8 @@ def commit(
             session.store,
             parking=directory,
             seals=seals,
-            restored=lambda *found: _note_restored(session, directory, *found),
-            arrived=_noting(session, is_needed=bool(split.rest)),
+            restored=lambda *found: note_restored(session, directory, *found),
+            arrived=noting_arrivals(session, is_needed=bool(split.rest)),
             progress=progress,
             going_back=going_back,
             is_spare=is_spare,
@@ -302,9 +293,7 @@ def put_away(session: Session, directory: bytes) -> str:
     return ""
 
 
-def _note_restored(
-    session: Session, directory: bytes, found: set[ObjectIdentity], untimed: set[ObjectIdentity]
-) -> None:
+def note_restored(session: Session, directory: bytes, found: set[ObjectIdentity], untimed: set[ObjectIdentity]) -> None:
     """Note the files that taking a commit back has put in their places, except for those that the
     host had changed.
 
@@ -326,61 +315,6 @@ def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
         journal.sync()
 
 
-def finish_interrupted(
-    session: Session, *, progress: Progress | None = None, machine_files: Sequence[bytes] = MACHINE_FILES
-) -> CommitResult | None:
-    """Finish the commit that a crash or an error interrupted; None if there was none.  Blocks.
-
-    Until then base is neither as before nor as the view showed it, so nothing else can be done
-    first.  The user has been asked.
-
-    Raises:
-        TrustError: it did not begin here, or what it needs is not there any more; nothing is done.
-        CommitError: a step fails (again).
-    """
-    found = examine(session.directory, session.base, session.store, machine_files=machine_files)
-    if found is None:
-        return None
-    plan = found.plan
-    if plan is None or found.seals is None:
-        raise found.error
-    outcome = resume(
-        plan,
-        session.store,
-        parking=found.directory,
-        seals=found.seals,
-        check_root=found.seals.check_root,
-        arrived=_noting(
-            session,
-            is_needed=read_undoes(found.directory) is not None or is_there(os.path.join(found.directory, CARRIED)),
-        ),
-        progress=progress,
-    )
-    session.store.elsewhere = {}
-    unfinished = put_away(session, found.directory)
-    told = [found_text(outcome.found, found.root, found.directory), _edits_kept(found.number, found.directory, plan)]
-    text = "; ".join(filter(None, told))
-    return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished, found=text)
-
-
-def _edits_kept(number: int, directory: bytes, plan: Plan) -> str:
-    """Return what to say of files that the host had edited before an interrupted commit replaced,
-    removed or wrote over them; empty if there are none.
-    """
-    applied = Applied(number, directory, plan)
-    paths: list[RelPath] = []
-    for step in plan.steps:
-        if isinstance(step, Remove | Rewrite) or getattr(step, "replaced", None) is not None:
-            slot: int = getattr(step, "number")  # noqa: B009 - each of these has one
-            kept = applied.kept(slot)
-            if kept is not None and not applied.is_kept_as_it_was(slot, kept):
-                paths.append(step.path)
-    if not paths:
-        return ""
-    names = [display(absolute(plan.root, path)) for path in paths]
-    return f"the host had edited {some_of(names, 1)} meanwhile; that comes back by: yolofs undo {number} {names[0]}"
-
-
 def note_arrived(session: Session, came: PutInPlace) -> None:
     """Note what a commit has put in place, so that it is not taken for the host's later.
 
@@ -400,96 +334,13 @@ def note_arrived(session: Session, came: PutInPlace) -> None:
     restored.add_unset(session.directory, {stamp for stamp in stamps if stamp[0] in came.unset})
 
 
-def _noting(session: Session, *, is_needed: bool) -> Arrived | None:
+def noting_arrivals(session: Session, *, is_needed: bool) -> Arrived | None:
     """Return a function that notes a commit's new things, so that none is taken for the host's
     later.
 
     None if it is not needed: to know what has come means reading the whole log.
     """
     return (lambda came: note_arrived(session, came)) if is_needed else None
-
-
-class TakenBack(NamedTuple):
-    """A commit that was taken back."""
-
-    number: int
-    meanwhile: Meanwhile
-    """What the host had done meanwhile."""
-    root: bytes
-    """Of base."""
-    directory: bytes
-    """Where that lies, if there is any; else it is gone."""
-
-    @property
-    def text(self) -> str:
-        """What has become of base."""
-        return outcome_text(self.meanwhile, self.root, self.directory)
-
-
-def roll_back_interrupted(
-    session: Session, *, progress: Progress | None = None, machine_files: Sequence[bytes] = MACHINE_FILES
-) -> TakenBack | None:
-    """Take the commit back that a crash or an error interrupted; None if there was none.  Blocks.
-
-    Base is as it was before it, and all stays staged.  A mount of the session must be paused
-    meanwhile.
-
-    Raises:
-        TrustError: it did not begin here; nothing is done.
-        CommitError: a step cannot be undone.
-    """
-    found = examine(session.directory, session.base, session.store, machine_files=machine_files)
-    if found is None:
-        return None
-    if found.way_back is None or found.seals is None:
-        raise found.error_of_way_back
-    meanwhile = roll_back(
-        found.way_back,
-        session.store,
-        parking=found.directory,
-        check_root=found.seals.check_root,
-        restored=lambda *restored: _note_restored(session, found.directory, *restored),
-        progress=progress,
-    )
-    return TakenBack(found.number, meanwhile, found.root, found.directory)
-
-
-def discard_interrupted(session: Session) -> bytes | None:
-    """Give an interrupted commit up, and return its directory; None if there was none.
-
-    Base stays as it is, and no file is removed or moved.  What base had, and what was on its way,
-    stays in the commit's directory.  A list there has the old path of each thing, and the content
-    of the store. The journal goes there, too, as what is staged is about base as it was; the view
-    is base again. A mount of the session must be paused meanwhile.
-
-    Raises:
-        TrustError: the state directory is not the user's alone.
-    """
-    directory = session.interrupted_commit()
-    if directory is None:
-        return None
-    lines = [*list_contents(directory), *_staged(session)]
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(directory, CONTENTS))
-    write_new(directory, CONTENTS, "".join(f"{line}\n" for line in lines).encode())
-    session.give_up(int(os.path.basename(directory)))
-    return directory
-
-
-def _staged(session: Session) -> list[str]:
-    """Return one line for each staged file and the name that it had in the view; none if the
-    journal is damaged.
-    """
-    try:
-        staged = session.state().staged
-    except YolofsError:
-        return []
-    place = session.base.path
-    return [
-        f"{display(session.store.path(ino))}\twas staged as {display(place(entry.path()))}"
-        for ino in sorted(staged)
-        for entry in staged[ino].names
-    ]
 
 
 def abort(session: Session) -> None:
