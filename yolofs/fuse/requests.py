@@ -59,7 +59,7 @@ def drop_pages(kernel: Kernel, numbers: Iterable[int]) -> None:
             kernel.forget_file(number)
 
 
-class _SoFar:
+class _RequestProgress:
     """The progress of a request that is carried out again and again, until nothing is in its way
     any more.
     """
@@ -111,7 +111,7 @@ class Requests:
             AnsweredError: it ends with that.
             OSError, LoopClosedError: to be told by :meth:`errno_of`.
         """
-        so_far = _SoFar()
+        so_far = _RequestProgress()
         if isinstance(obstacle, UndecidedError):
             answers = self.sent_back.arrived(request)
             if answers is None:
@@ -125,7 +125,7 @@ class Requests:
                 await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
                 self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
                 try:
-                    with self._going_by(so_far):
+                    with self._with_what_is_granted(so_far):
                         return self._once_more_if_full(attempt)
                 except LongChangeError as error:
                     await self._make(error, so_far)  # begins before anything else happens
@@ -139,7 +139,7 @@ class Requests:
         finally:
             self._end_change(so_far)
 
-    async def _until_gone(self, request: KernelRequest, obstacle: Obstacle, so_far: _SoFar) -> None:
+    async def _until_gone(self, request: KernelRequest, obstacle: Obstacle, so_far: _RequestProgress) -> None:
         """Wait until an obstacle is out of a request's way."""
         self._end_change(so_far)  # who waits for somebody else keeps nobody waiting
         if isinstance(obstacle, UndecidedError):
@@ -151,7 +151,7 @@ class Requests:
         elif isinstance(obstacle, PostponedError):
             await self._copy(obstacle, so_far)
 
-    async def _make(self, error: LongChangeError, so_far: _SoFar) -> None:
+    async def _make(self, error: LongChangeError, so_far: _RequestProgress) -> None:
         """Have another thread make the change that would keep others waiting."""
         self._end_change(so_far)
         try:
@@ -161,7 +161,7 @@ class Requests:
             if not self.makes_room(failure):
                 raise
 
-    def _end_change(self, so_far: _SoFar) -> None:
+    def _end_change(self, so_far: _RequestProgress) -> None:
         inode, so_far.changed = so_far.changed, None
         if inode is not None:
             self._long_changes.end(inode)
@@ -175,7 +175,7 @@ class Requests:
                 raise
         return attempt()
 
-    async def _settle(self, request: KernelRequest, question: Question, so_far: _SoFar) -> None:
+    async def _settle(self, request: KernelRequest, question: Question, so_far: _RequestProgress) -> None:
         """Have a question answered, if it was not during the request's path walk."""
         is_path_walk = request.kind.is_path_walk
         decision = so_far.answers.pop(question.key, None) or await self._decision(question, request)
@@ -190,7 +190,7 @@ class Requests:
         elif decision is Decision.AGAIN:
             so_far.left_to_rules.add(question.key)
 
-    async def _copy(self, postponed: PostponedError, so_far: _SoFar) -> None:
+    async def _copy(self, postponed: PostponedError, so_far: _RequestProgress) -> None:
         """Have another thread make the copy that a request needs."""
         try:
             await self._copy_workers.make(postponed.inode, postponed.size)
@@ -200,7 +200,7 @@ class Requests:
         so_far.copies_made += 1
 
     @contextlib.contextmanager
-    def _going_by(self, so_far: _SoFar) -> Iterator[None]:
+    def _with_what_is_granted(self, so_far: _RequestProgress) -> Iterator[None]:
         """Carry out by what was answered and copied so far, for the time of the block."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._handlers.gate.granting(so_far.granted))

@@ -64,7 +64,7 @@ def describe_drift(
     for path in paths:
         entry = tree.find(path)
         staged = entry.staged if entry is not None else by_home.get(path)
-        how, st = _how(entry, staged, path, base, store)
+        how, st = _kind_and_stat(entry, staged, path, base, store)
         if path in marked:
             how = DriftKind.MARKED
         base_ns = st.st_ctime_ns if st is not None else None
@@ -74,7 +74,7 @@ def describe_drift(
     return found
 
 
-def _how(
+def _kind_and_stat(
     entry: Entry | None, staged: Staged | None, path: RelPath, base: Base, store: Store
 ) -> tuple[DriftKind, os.stat_result | None]:
     if staged is not None and staged.base is not None:

@@ -75,7 +75,7 @@ def take_hunks_back(
             return {}
     present = trying.state()
     if is_base(old) and not is_apart:
-        anew = _say_anew(trying, old, kept, places, check)
+        anew = _restate_without(trying, old, kept, places, check)
     check()
     state = trying.present()
     overlay = Overlay(trying.base, trying.store, trying.journal, state.tree, fresh_from=state.fresh_from)
@@ -105,7 +105,7 @@ class _Anew(NamedTuple):
     """
 
 
-def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: ChangesByPlace, check: Check) -> _Anew:
+def _restate_without(trying: JournalCopy, old: Tree, kept: WantedHunks, places: ChangesByPlace, check: Check) -> _Anew:
     """Write the state anew without the changes that are wholly taken back and depend on nothing."""
     present = trying.state()
     units = Units(present, trying.base, trying.store).all
