@@ -69,7 +69,7 @@ def leads_to(rule: Rule, project_dir: bytes, target_of: TargetOf) -> bytes | Non
     return None if way.place == path or _link_out(rule, way, project_dir) is not None else way.place
 
 
-def near(rules: Iterable[Rule], paths: Iterable[bytes], target_of: TargetOf) -> tuple[Rule, ...]:
+def rules_near(rules: Iterable[Rule], paths: Iterable[bytes], target_of: TargetOf) -> tuple[Rule, ...]:
     """Return the rules that may be about any of some absolute paths, at their own places and where
     links lead; of two at one place the stricter comes first.
 

@@ -32,7 +32,7 @@ from yolofs.registry.trust import (
     remember,
 )
 from yolofs.rules import Level, Rule, RuleSet, RuleState, RuleSubject, Sources, parse_rules, spell_rule, subject
-from yolofs.rules.linked_keys import follow_links, near, waypoints
+from yolofs.rules.linked_keys import follow_links, rules_near, waypoints
 from yolofs.rules.trusted import NOT_JUDGED, TrustedRules, remaining
 from yolofs.system.symlinks import HostLinks
 
@@ -203,7 +203,7 @@ class RuleFiles:
             [rule for rule in self._contents[level].rules.rules if rule.state is RuleState.HIDDEN] for level in FILES
         ]
         hiding.append([*self._preset(hiding_only=True).rules])
-        return tuple(RuleSet(near(rules, paths, target_of)) for rules in hiding)
+        return tuple(RuleSet(rules_near(rules, paths, target_of)) for rules in hiding)
 
     def _preset(self, *, hiding_only: bool = False) -> RuleSet:
         """Return the built-in rules, none if the settings do without."""
