@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks import machine, picture, result_tables
 from benchmarks.cleaning import scratch_directory
 from benchmarks.columns import Column, FuseOverlay, KernelOverlay, Plain, Yolofs
+from benchmarks.measured import Results
 from benchmarks.pass_throughs import yardsticks
-from benchmarks.results import Results
 from benchmarks.running import SCENES, Mode, Options, Run
 from benchmarks.workload import FULL, QUICK, TINY, Size
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.cleaning import GRACE_S, mount_taken_away, unmount
 from benchmarks.columns import Column, View
+from benchmarks.measured import FLOOR
 from benchmarks.processor_time import Servers, mounted_by
-from benchmarks.results import FLOOR
 
 
 class _PassedView(View):

@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
+from benchmarks.measured import REFERENCE, Results, Row
 from benchmarks.result_tables import duration, multiple
-from benchmarks.results import REFERENCE, Results, Row
 
 COLOURS = {
     "plain": "#666666",

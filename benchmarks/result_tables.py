@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.results import FLOOR, PEER, REFERENCE, Results, Row
+from benchmarks.measured import FLOOR, PEER, REFERENCE, Results, Row
 
 SHARE = "and, last, processor time of the server for each second of the work's own in the plain directory"
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks import archives, building, latency, made_trees, metadata, reading_and_writing, session_history
 from benchmarks.columns import Column, UnsupportedError, View, Yolofs
-from benchmarks.results import Requests, Results, Row
+from benchmarks.measured import Requests, Results, Row
 from benchmarks.workload import Cell, Scene, Size, Workload
 from yolofs.fuse.trace import Figure, Trace
 

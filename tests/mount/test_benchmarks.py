@@ -18,8 +18,8 @@ import pytest
 
 from benchmarks.cleaning import mounts_below
 from benchmarks.columns import Column, FuseOverlay, KernelOverlay, Plain, View, Yolofs, daemon_of, run_yolofs
+from benchmarks.measured import Results
 from benchmarks.processor_time import of_process
-from benchmarks.results import Results
 from benchmarks.running import Mode, Options, Run, compile_micro
 from benchmarks.workload import TINY, Cell, WrongResultError
 from tests.support.program import wait_until

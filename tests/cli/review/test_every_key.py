@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.review import steps
+from tests.cli.review import every_key
 from tests.cli.review.reviewing import review
 from tests.support.program import Program
 from yolofs.cli.review.effects import ConflictKey
@@ -24,10 +24,10 @@ BYTES = {
 
 
 def test_every_key_of_the_review_does_what_the_help_says(yolofs: Program, view: Path) -> None:
-    steps.prepare(yolofs, view)
-    with review(yolofs, editor=steps.EDITOR) as terminal:
+    every_key.prepare(yolofs, view)
+    with review(yolofs, editor=every_key.EDITOR) as terminal:
         terminal.wait_for_screen("-precious", "3 changes", gone="comparing")
-        for step in steps.STEPS:
+        for step in every_key.STEPS:
             for key in step.keys:
                 terminal.type(key.removeprefix("text:") if key.startswith("text:") else BYTES.get(key, key))
                 if key == "escape":  # what comes at once would be taken for one key with it
@@ -39,11 +39,11 @@ def test_every_key_of_the_review_does_what_the_help_says(yolofs: Program, view: 
 
 def test_each_key_of_the_tables_has_a_step_and_a_line_of_the_help() -> None:
     """Ctrl-C ends the steps above; Ctrl-Z is pressed in tmux, where a shell brings it back."""
-    assert steps.KEYS - {"c-d"} == {*ReviewModel().acts(), *MOVES}
+    assert every_key.KEYS - {"c-d"} == {*ReviewModel().acts(), *MOVES}
     named = {word for line in HELP.splitlines() for word in re.split("  +", line)[0].split()}
     aliases = {" ": "space", "<": "j", ">": "j", "g": "j", "G": "j", "right": "l", "left": "h", "escape": "h"}
     moves = {"up", "down", "home", "end", "pageup", "pagedown"}
-    assert {aliases.get(key, key) for key in steps.KEYS} - moves - {"c-d"} <= named
+    assert {aliases.get(key, key) for key in every_key.KEYS} - moves - {"c-d"} <= named
     assert {way.value for way in ConflictKey} | {way.value.upper() for way in ConflictKey} <= {
         *HELP.split(),
         *re.findall(r"\w", HELP),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.review import steps
+from tests.cli.review import every_key
 from tests.cli.review.reviewing import LINES
 from tests.support.program import COMMAND, Program, wait_until
 
@@ -149,11 +149,11 @@ def test_every_key_works_in_tmux(tmux: Tmux, yolofs: Program) -> None:
 
 def test_each_step_of_all_keys_works_in_tmux(tmux: Tmux, yolofs: Program) -> None:
     with yolofs.mounted() as view:
-        steps.prepare(yolofs, view)
+        every_key.prepare(yolofs, view)
         words = " ".join([*COMMAND, "review"])
-        tmux.keys(f"cd {yolofs.project} && EDITOR='{steps.EDITOR}' {words}; echo ended with $?", "Enter")
+        tmux.keys(f"cd {yolofs.project} && EDITOR='{every_key.EDITOR}' {words}; echo ended with $?", "Enter")
         tmux.see("yolofs review: 3 changes", "-precious")
-        for step in steps.STEPS:
+        for step in every_key.STEPS:
             for key in step.keys:
                 if key.startswith("text:"):
                     tmux("send-keys", "-t", "t", "-l", key.removeprefix("text:"))

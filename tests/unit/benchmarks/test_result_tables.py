@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks import picture, result_tables
-from benchmarks.results import Requests, Results
+from benchmarks.measured import Requests, Results
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from tests.support.commit_model import have_linked
 from tests.support.old_base import OLD, at, put_directory_of_that_number, scribe, take_number
 from tests.support.undo_model import Commits
-from tests.unit.commit.undo.undoing import commit, commits, execute_undo, inverse_of
+from tests.unit.commit.undo.undo_scribe import commit, commits, execute_undo, inverse_of
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Link, Remove, Rewrite

@@ -12,7 +12,7 @@ from tests.support.commit_model import CommitScribe
 from tests.support.core_driver import CoreDriver
 from tests.support.old_base import at, scribe
 from tests.support.undo_model import Commits
-from tests.unit.commit.undo.undoing import commits
+from tests.unit.commit.undo.undo_scribe import commits
 from yolofs.errors import HardLinksError
 from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo

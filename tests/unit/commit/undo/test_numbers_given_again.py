@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.old_base import at, put_directory_of_that_number, scribe, take_number
 from tests.support.undo_model import Commits
-from tests.unit.commit.undo.undoing import commit, commits, inverse_of
+from tests.unit.commit.undo.undo_scribe import commit, commits, inverse_of
 from yolofs.system import syscalls
 
 pytestmark = pytest.mark.disk

@@ -11,7 +11,7 @@ import pytest
 from tests.support.commit_model import CommitScribe, paths_of_unit, scan
 from tests.support.old_base import at, scribe
 from tests.support.undo_model import Commits
-from tests.unit.commit.undo.undoing import commits
+from tests.unit.commit.undo.undo_scribe import commits
 from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.commit.merge.conflicts import find_conflicts
 from yolofs.commit.select.units import Units
