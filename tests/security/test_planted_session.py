@@ -251,7 +251,7 @@ def test_a_move_that_was_killed_before_the_directory_moved_is_done_again(project
     """
     session = put_earlier_session(project)
     code = (
-        "import os; from yolofs.session import earlier_versions as m\n"
+        "import os; from yolofs.session.opening import earlier_versions as m\n"
         "register = m.register\n"
         "def killed(*words): register(*words); os._exit(9)\n"
         "m.register = killed\n"
@@ -275,7 +275,7 @@ def test_a_session_exchanged_during_its_move_loses_nothing(project: Path, state:
     (other / "precious").write_text("mine\n")
     exchange = f"os.symlink({str(other)!r}, s)" if kind == "link" else f"os.rename({str(other)!r}, s)"
     code = (
-        "import os; from yolofs.session import earlier_versions as m; from yolofs.errors import YolofsError\n"
+        "import os; from yolofs.session.opening import earlier_versions as m; from yolofs.errors import YolofsError\n"
         f"s = {str(session)!r}; choose_state = m.choose_state\n"
         f"def exchanged(*words): os.rename(s, s + '-away'); {exchange}; return choose_state(*words)\n"
         "m.choose_state = exchanged\n"
