@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
 from tests.support.core_driver import CoreDriver
+from tests.support.counted import calls_of
 from yolofs.paths import RelPath
 from yolofs.session.history.named_states import named_state
 from yolofs.session.restore import restore
@@ -19,22 +18,6 @@ from yolofs.state.tree import Tree
 
 MOST_GROWTH = 2.3
 """How many times as many calls twice as many paths may take; four times, if each looks at each."""
-
-
-def calls_of(work: Callable[[], object]) -> int:
-    """Return how many functions of Python some work calls."""
-    count = 0
-
-    def note(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def restored(root: Path, number: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from yolofs.commit.apply.copy_log import FileNumbers
@@ -38,7 +38,7 @@ from yolofs.session.history.chapters import Chapter
 from yolofs.session.session import Session
 from yolofs.store import copying
 from yolofs.store.base import Base, hold, open_noatime
-from yolofs.store.base_stand_in import BaseStandIn
+from yolofs.store.base_stand_in import BaseStandIn, KnownBase
 from yolofs.store.interfaces import StoreFiles
 from yolofs.system.plain_files import is_there
 
@@ -61,16 +61,21 @@ class _FoundBefore(NamedTuple):
     """The slot in which the commit keeps it, or kept it."""
     inside: RelPath = ROOT
     """Its path in what lies there."""
-    back: tuple[Base, RelPath] | None = None
+    back: tuple[KnownBase, RelPath] | None = None
     """The base that an undo has put it back into, and where it is there."""
     after: RelPath | None = None
     """Else its path in base after the commit."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether base had nothing there."""
+        return self.kept is None and self.back is None and self.after is None
 
 
 class PastBase:
     """What base had before one commit (:class:`~yolofs.store.base_stand_in.KnownBase`)."""
 
-    def __init__(self, after: Base, applied: Applied, fetched: Fetched) -> None:
+    def __init__(self, after: KnownBase, applied: Applied, fetched: Fetched) -> None:
         """``after``: base as it was after that commit."""
         self._after = after
         self._fetched = fetched
@@ -137,15 +142,7 @@ class PastBase:
         """Return the absolute path of what base had at a path; if it had nothing, a path with
         nothing at it.
         """
-        where = self._find(RelPath(rel))
-        if where.back is not None:
-            return where.back[0].path(where.back[1])
-        if where.kept is not None:
-            return where.kept
-        if where.after is None:
-            return os.path.join(self._directory, b"replaced", b"none")
-        slot = self._content_of(where.after)
-        return self._fetched.path(self._number, slot) if slot is not None else self._after.path(where.after)
+        return self._look_up(rel)[0]
 
     def lstat(self, rel: bytes) -> os.stat_result:
         """Return the attributes of what base had at a path.
@@ -153,22 +150,10 @@ class PastBase:
         Raises:
             OSError: it had nothing there, or that is not kept.
         """
-        where = self._find(RelPath(rel))
-        if where.back is not None:
-            return _as_file(where.back[0].lstat(where.back[1]), where.copy_of)
-        if where.kept is not None:
-            return _as_file(_lstat(where.kept), where.copy_of)
-        if where.after is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), rel)
-        now = self._after.lstat(where.after)
-        was = self._was.get(where.after)
-        if was is None and not stat.S_ISDIR(now.st_mode):
-            was = self._was.get(now.st_ino) or (self._was_of_several.get(now.st_ino) if now.st_nlink > 1 else None)
-        slot = self._content_of(where.after)
-        st = now if slot is None else _lstat(self._fetched.path(self._number, slot))
-        st = _with_metadata(st, was, file=now) if slot is not None or was is not None else st
-        numbers = now.st_dev, now.st_ino
-        return _as_file(st, numbers) if numbers in self._of_several else st
+        found = self._look_up(rel)[1]
+        if isinstance(found, OSError):
+            raise found
+        return found
 
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names that base had in a directory.
@@ -177,39 +162,86 @@ class PastBase:
             OSError: it had no such directory, or it cannot be read.
         """
         directory = RelPath(rel)
-        where = self._find(directory)
-        if where.back is not None:
-            names = set(where.back[0].names(where.back[1]))
-        elif where.kept is not None:
-            names = set(os.listdir(where.kept)) | self._fetched.names(self._number, where.slot, where.inside)
-        elif where.after is not None:
-            names = set(self._after.names(where.after))
-        else:
+        way, (base, place) = self._way(directory)
+        last, _, where = way[-1]
+        if where.kept is not None:
+            names = set(os.listdir(where.kept)) | self._fetched.names(last._number, where.slot, where.inside)
+        elif where.is_nothing:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), rel)
-        names |= self._old_names.get(directory, set())
+        else:
+            names = set(base.names(place))
+        for commit, path, _ in way:
+            names |= commit._old_names.get(path, set())
         return [name for name in sorted(names) if self.has(join(directory, name))]
 
     def has(self, rel: bytes) -> bool:
         """Tell whether base had something at a path."""
-        try:
-            self.lstat(rel)
-        except OSError:
-            return False
-        return True
+        return not isinstance(self._look_up(rel)[1], OSError)
 
-    def _content_of(self, after: RelPath) -> int | None:
-        """Return the slot of what a file held before it was changed in place, None if it was
-        not.
+    def _way(self, path: RelPath) -> tuple[list[tuple[PastBase, RelPath, _FoundBefore]], tuple[KnownBase, RelPath]]:
+        """Return over which commits what base had at a path is found, each with the path before it
+        and where that leads; and the base that this ends in, with the path there.
+
+        A loop, as there may be more commits than calls can be nested.
         """
-        if not self._contents:
-            return None
+        way: list[tuple[PastBase, RelPath, _FoundBefore]] = []
+        base: KnownBase = self
+        while isinstance(base, PastBase):
+            where = base._find(path)
+            way.append((base, path, where))
+            if where.back is not None:
+                base, path = where.back
+            elif where.after is not None:
+                base, path = base._after, where.after
+            else:
+                break
+        return way, (base, path)
+
+    def _look_up(self, rel: bytes) -> tuple[bytes, os.stat_result | OSError]:
+        """Return the absolute path of what base had at a path, and its attributes, or why it has
+        none.
+
+        From the last commit on, each tells what was before it of what was after it, so that base is
+        asked once.
+        """
+        way, (base, place) = self._way(RelPath(rel))
+        last, _, where = way[-1]
+        if where.is_nothing:
+            none = os.path.join(last._directory, b"replaced", b"none")
+            return none, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), rel)
+        if where.kept is not None:
+            path, st = where.kept, _told(_lstat, where.kept)
+        else:
+            path, st = base.path(place), _told(base.lstat, place)
+        for commit, _, where in reversed(way):
+            if where.after is not None:
+                path, st = commit._before(where.after, path, st)
+            elif not isinstance(st, OSError):
+                st = _as_file(st, where.copy_of)
+        return path, st
+
+    def _before(
+        self, after: RelPath, path: bytes, now: os.stat_result | OSError
+    ) -> tuple[bytes, os.stat_result | OSError]:
+        """Return where the content of a thing is that base had at the path ``after`` after the
+        commit, and its attributes, as they were before it; given these as they were after it.
+        """
         slot = self._contents.get(after)
-        if slot is None:
-            try:
-                slot = self._contents.get(self._after.lstat(after).st_ino)
-            except OSError:
-                return None
-        return slot
+        if slot is None and not isinstance(now, OSError):
+            slot = self._contents.get(now.st_ino)
+        if slot is not None:
+            path = self._fetched.path(self._number, slot)
+        if isinstance(now, OSError):
+            return path, now
+        was = self._was.get(after)
+        if was is None and not stat.S_ISDIR(now.st_mode):
+            was = self._was.get(now.st_ino) or (self._was_of_several.get(now.st_ino) if now.st_nlink > 1 else None)
+        st = now if slot is None else _told(_lstat, path)
+        if isinstance(st, OSError):
+            return path, st
+        st = _with_metadata(st, was, file=now) if slot is not None or was is not None else st
+        numbers = now.st_dev, now.st_ino
+        return path, _as_file(st, numbers) if numbers in self._of_several else st
 
     def _find(self, path: RelPath) -> _FoundBefore:
         rest: list[bytes] = []
@@ -244,9 +276,9 @@ class Fetched:
     def __init__(self, commits: bytes) -> None:
         """``commits``: the directory of all commits."""
         self._commits = commits
-        self._back: dict[tuple[int, int], list[tuple[RelPath, Base, RelPath]]] = {}
+        self._back: dict[tuple[int, int], list[tuple[RelPath, KnownBase, RelPath]]] = {}
 
-    def add_commit(self, applied: Applied, after: Base) -> None:
+    def add_commit(self, applied: Applied, after: KnownBase) -> None:
         """Take in what a commit fetched; ``after`` is base after it."""
         places = {step.number: step.path for step in applied.plan.steps if isinstance(step, Place)}
         for step in applied.plan.steps:
@@ -254,7 +286,7 @@ class Fetched:
                 found = self._back.setdefault((step.commit, step.slot), [])
                 found.append((step.inside, after, places[step.number]))
 
-    def find(self, commit: int, slot: int, inside: RelPath = ROOT) -> tuple[Base, RelPath] | None:
+    def find(self, commit: int, slot: int, inside: RelPath = ROOT) -> tuple[KnownBase, RelPath] | None:
         """Return the base that has something a commit kept, and its path there; None if the commit
         still keeps it.
         """
@@ -283,9 +315,9 @@ class PastStore:
 
     def __init__(self, store: StoreFiles) -> None:
         self._store = store
-        self._placed: dict[int, tuple[Base, Create]] = {}
+        self._placed: dict[int, tuple[KnownBase, Create]] = {}
 
-    def add_commit(self, applied: Applied, after: Base) -> None:
+    def add_commit(self, applied: Applied, after: KnownBase) -> None:
         """Take in what a commit put into base; ``after`` is base after it."""
         linked = {number for number, made in applied.ready.made.items() if made.is_link}
         for step in applied.plan.steps:
@@ -401,14 +433,14 @@ def past_base(session: Session, before: int) -> tuple[Base, PastStore]:
     Raises:
         UsageError, YolofsError, OSError: as :func:`states_of`.
     """
-    base: Base = session.base
+    base: KnownBase = session.base
     store = PastStore(session.store)
     fetched = Fetched(os.path.dirname(commit_directory(session.directory, 1)))
     for applied in _from_the_last(session, before):
         store.add_commit(applied, base)
         fetched.add_commit(applied, base)
-        base = BaseStandIn(base.root, PastBase(base, applied, fetched))
-    return base, store
+        base = PastBase(base, applied, fetched)
+    return BaseStandIn(session.base.root, base), store
 
 
 def _from_the_last(session: Session, before: int) -> Iterator[Applied]:
@@ -437,12 +469,18 @@ def _lstat(path: bytes) -> os.stat_result:
         os.close(fd)
 
 
-def _look(base: Base, path: RelPath) -> os.stat_result | None:
+def _look(base: KnownBase, path: RelPath) -> os.stat_result | None:
     """Return the attributes of what a base has at a path; None if it has nothing."""
+    found = _told(base.lstat, path)
+    return None if isinstance(found, OSError) else found
+
+
+def _told(look: Callable[[bytes], os.stat_result], path: bytes) -> os.stat_result | OSError:
+    """Return the attributes that are told of a path, or why none are."""
     try:
-        return base.lstat(path)
-    except OSError:
-        return None
+        return look(path)
+    except OSError as error:
+        return error
 
 
 def _is_as_placed(st: os.stat_result | None, step: Create) -> bool:

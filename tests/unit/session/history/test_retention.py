@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.support.counted import opened
 from yolofs.config.settings import KeepCommits
 from yolofs.registry.identity import identity_of
 from yolofs.registry.seal import SealedBase, Sealer
@@ -98,31 +95,6 @@ def test_a_commit_that_was_given_up_or_has_no_end_stays(session: Path) -> None:
     archive(session, 5)
     assert gone(session, days=1) == [2, 4]
     assert gone(session, count=1) == [2, 4]
-
-
-@contextmanager
-def opened(session: Path) -> Iterator[list[str]]:
-    """Give the paths in a session that are opened in the block."""
-    found: list[str] = []
-    _hear(lambda path: found.append(path) if path.startswith(str(session)) else None)
-    try:
-        yield found
-    finally:
-        _hear(lambda _: None)
-
-
-_heard: list[Callable[[str], None]] = []
-"""Who hears what is opened; an audit hook cannot be taken away again."""
-
-
-def _hear(by: Callable[[str], None]) -> None:
-    if not _heard:
-        sys.addaudithook(lambda event, arguments: _heard[0](_path(arguments[0])) if event == "open" else None)
-    _heard[:] = [by]
-
-
-def _path(name: object) -> str:
-    return os.fsdecode(name) if isinstance(name, str | bytes) else ""
 
 
 @pytest.mark.parametrize(
