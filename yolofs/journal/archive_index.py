@@ -32,12 +32,18 @@ class _KnownJournal(msgspec.Struct, frozen=True, array_like=True):
         return (self.size, self.mtime_ns, self.inode) == (st.st_size, st.st_mtime_ns, st.st_ino)
 
 
-def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[int], tuple[set[int], bool]]) -> set[int]:
+def numbers_of(
+    commits: bytes,
+    journals: Mapping[int, bytes],
+    read: Callable[[int], tuple[set[int], bool]],
+    *,
+    may_note: bool = True,
+) -> set[int]:
     """Return what all ended commits name, given their journals by the number of the commit.
 
     ``read`` returns what one names, and whether that stays so.  One call of the system for each
     that is known already.  ``commits`` is the directory that the note is in; it is written if
-    anything had to be read and that is permitted.
+    anything had to be read, ``may_note`` says so, and that is permitted.
     """
     path = os.path.join(commits, _NAME)
     before = read_cache(path, dict[int, _KnownJournal], _MOST_BYTES)
@@ -58,7 +64,7 @@ def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[in
         known[number] = noted
         for first, last in noted.ranges:
             named.update(range(first, last + 1))
-    if known != before:
+    if may_note and known != before:
         with contextlib.suppress(OSError):
             write_cache(path, known)
     return named

@@ -91,10 +91,9 @@ def numbers_of_ended_journals(
     commits = [number for number in commit_numbers(directory) if number not in without]
     if not commits:
         return torn
-    if without:  # a question of what would be: nothing is noted
-        return torn.union(*(numbers_of_one(number)[0] for number in commits))
     journals = {number: os.path.join(commit_directory(directory, number), b"journal") for number in commits}
-    return torn | numbers_of(os.path.join(directory, b"commits"), journals, numbers_of_one)
+    may_note = not without  # else it is a question of what would be
+    return torn | numbers_of(os.path.join(directory, b"commits"), journals, numbers_of_one, may_note=may_note)
 
 
 def _numbers_of_commit(directory: bytes, number: int, *, passes_over_damage: bool) -> tuple[set[int], bool]:

@@ -25,7 +25,7 @@ from yolofs.commit.apply.places import SEAL
 from yolofs.commit.apply.ready import Looks, looks_of
 from yolofs.commit.apply.step_log import ObjectIdentity
 from yolofs.commit.plan.kept_objects import KeptAndStore
-from yolofs.commit.plan.plan import Create, Plan
+from yolofs.commit.plan.plan import Create, Fetch, Plan
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.compose import compose
 from yolofs.commit.select.selection import Selection
@@ -373,7 +373,7 @@ def _undo(
         composed = _left_staged(session, commit, prepared, made)
         seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
         make_directory(directory)
-        forget_sizes(session.directory)
+        forget_sizes(session.directory, {step.commit for step in plan.steps if isinstance(step, Fetch)})
         besides = list(commit.undone_by)
         note = Undoes(
             commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back, inverse.anew

@@ -2,8 +2,8 @@
 
 It is found once for each commit, and noted for all of them in ``commits/sizes``, so that looking
 costs the same with any number of commits.  What a commit keeps stays as it is, except for what an
-undo takes of it; then the note goes.  Nothing is noted while a commit or undo has no end: a look
-half way sees what is still on its way.
+undo takes of it; then the note of that commit goes.  Nothing is noted while a commit or undo has no
+end: a look half way sees what is still on its way.
 
 The store keeps what the journals of commits name, too.  Its shards are noted in ``commits/shards``:
 nobody writes to a store inode that is older than the last marker, and what is made or removed in a
@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -90,14 +91,25 @@ def size_of_session(session: bytes, fresh_from: int) -> SessionSize:
     return SessionSize(above + others + kept + sum(size.besides for size in sizes.values()), kept)
 
 
-def forget_sizes(session: bytes) -> None:
-    """Drop what is noted, as something that a commit keeps is being taken.
+def forget_sizes(session: bytes, numbers: AbstractSet[int] | None = None) -> None:
+    """Drop what is noted of commits with these numbers, or of all, as something that they keep is
+    being taken.
 
     Raises:
         OSError: the disk failed.
     """
+    path = _path(session)
+    rest = {
+        number: size
+        for number, size in read_cache(path, dict[int, Size], _MOST_BYTES).items()
+        if numbers is not None and number not in numbers
+    }
+    if rest:
+        with contextlib.suppress(OSError):  # on a full disk all are dropped
+            write_cache(path, rest)
+            return
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(_path(session))
+        os.unlink(path)
 
 
 class _Shard(msgspec.Struct, frozen=True, array_like=True):

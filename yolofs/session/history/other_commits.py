@@ -14,8 +14,11 @@ from yolofs.commit.apply.commit_directory import DamagedNoteError
 from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, opened_slots, read_plan
 from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.errors import YolofsError
-from yolofs.session.history.ended_commits import EndedCommit, ended_commits
+from yolofs.registry.seal import Sealer
+from yolofs.session.archive import commit_directory, commit_numbers
+from yolofs.session.history.ended_commits import EndedCommit, ended_commit, ended_commits
 from yolofs.session.session import Session
+from yolofs.session.undo_notes import read_undoes
 from yolofs.system.disks import OnDisk
 
 _DAMAGED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, errno.EFBIG})
@@ -77,7 +80,8 @@ def earlier_times(session: Session, number: int) -> EarlierTimes:
 
     An undo gives no time of its own, so those are left out whose commit is still kept.
     """
-    earlier = [one for one in ended_commits(session) if one.number < number and not one.is_given_up]
+    first = min(_taken_back(session.directory), default=number)  # nothing is undone of those before it
+    earlier = [one for one in ended_commits(session, since=first) if one.number < number and not one.is_given_up]
     undone = {one.number for one in earlier if one.is_undone and number not in one.undone_by}
     undone |= _applied_again_by(session, number)
     times = EarlierTimes()
@@ -91,13 +95,26 @@ def earlier_times(session: Session, number: int) -> EarlierTimes:
     return times
 
 
+def _taken_back(session: bytes) -> Iterator[int]:
+    """Yield what each undo of the session in a directory says that it undoes: one call of the
+    system for each commit, and one file for each undo.
+    """
+    for number in commit_numbers(session):
+        if (note := read_undoes(commit_directory(session, number))) is not None:
+            yield note.commit
+
+
 def _applied_again_by(session: Session, number: int) -> set[int]:
     """Return the commit that the commit of this number has applied again, by undoing its undo;
     empty if it is none such.
     """
-    of = {one.number: one.undoes.commit for one in ended_commits(session) if one.undoes is not None}
-    applied = of.get(of.get(number, 0))
-    return {applied} if applied is not None else set()
+    sealer = Sealer.open(session.directory, make=True)
+    for _ in range(2):
+        one = ended_commit(session.directory, number, sealer)
+        if one is None or one.undoes is None:
+            return set()
+        number = one.undoes.commit
+    return {number}
 
 
 @contextlib.contextmanager

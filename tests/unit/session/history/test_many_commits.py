@@ -10,11 +10,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.core_driver import CoreDriver
-from tests.support.counted import calls_of
+from tests.support.counted import calls_of, opened
+from yolofs.config.settings import KeepCommits
 from yolofs.paths import RelPath
-from yolofs.session.named_states import named_state
+from yolofs.session.dead_generations import dead_generations
+from yolofs.session.history.named_states import named_state
+from yolofs.session.history.retention import freed_by, surplus
+from yolofs.session.undo import choose_commit, undo
 
-MANY = 30
+FEW, MANY = 10, 30
+AROUND = 8
+"""So many of the last commits are read to find the one to undo."""
 
 
 def view_of(base: Path) -> CoreDriver:
@@ -81,3 +87,32 @@ def test_a_version_is_found_over_more_commits_than_calls_can_be_nested(view: Cor
         assert look(view, b"5")() == "base\n"
     finally:
         sys.setrecursionlimit(limit)
+
+
+def undo_last(view: CoreDriver) -> None:
+    undo(view.session, choose_commit(view.session, None))
+
+
+def foretell(view: CoreDriver) -> None:
+    keep = KeepCommits(count=1_000_000, days=100_000, gib=1_000_000)
+    freed_by(view.session, surplus(view.session.directory, keep, 0), generations=bool(dead_generations(view.session)))
+
+
+def opened_by(work: Callable[[CoreDriver], None], base: Path, count: int) -> int:
+    """Return how many files of commits are opened, if there are so many commits."""
+    view = view_of(base)
+    commit(view, range(count))
+    view.remount()
+    foretell(view)  # which notes how much each of them takes
+    with opened(Path(os.fsdecode(view.session.directory)) / "commits") as paths:
+        work(view)
+    view.session.close()
+    return len(paths)
+
+
+@pytest.mark.parametrize(("work", "each"), [(undo_last, 1), (foretell, 0)])
+def test_no_more_of_many_commits_is_read_than_whether_each_is_an_undo(
+    tmp_path: Path, work: Callable[[CoreDriver], None], each: int
+) -> None:
+    few, many = opened_by(work, tmp_path / "few", FEW), opened_by(work, tmp_path / "many", MANY)
+    assert many - few <= each * (MANY - FEW) + AROUND
