@@ -9,7 +9,6 @@ import fcntl
 import gc
 import logging
 import os
-import resource
 import signal
 import socket
 import sys
@@ -33,6 +32,7 @@ from yolofs.daemon.upkeep.collector import collect_when_idle
 from yolofs.daemon.upkeep.log_limit import LogLimit
 from yolofs.errors import DaemonError, YolofsError
 from yolofs.os_errors import explain_os_error
+from yolofs.system.open_files import allow_open_files
 
 log = logging.getLogger("yolofs.daemon")
 
@@ -88,11 +88,7 @@ def _prepare_process() -> None:
     threading.excepthook = _log_thread_failure
     faulthandler.enable()
     with contextlib.suppress(ValueError, OSError):
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        _reserve_descriptors(min(_RESERVED_FILES, wanted))
+        _reserve_descriptors(min(_RESERVED_FILES, allow_open_files(_MAX_FILES)))
     os.umask(0o077)
     os.chdir("/")  # nobody's directory is kept busy, least of all one inside the mount
 

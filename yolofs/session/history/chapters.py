@@ -22,6 +22,7 @@ from yolofs.journal.timeline import BASE, Timeline
 from yolofs.paths import Generation
 from yolofs.session.archive import End, commit_directory, commit_numbers, has_ended_journal
 from yolofs.session.session import Session
+from yolofs.system.open_files import allow_open_files
 from yolofs.system.plain_files import is_there
 
 OnDamage: TypeAlias = Callable[[int, YolofsError | OSError], object]
@@ -30,6 +31,8 @@ BEFORE_SELECTED = b"before a commit of hunks"
 """The name of the generation that a commit of hunks goes back to, if it had to be made."""
 SELECTED = b"hunks to commit"
 """The name of the generation that a commit of hunks is made of."""
+_OTHER_FILES = 256
+"""So many may be open beside the journals."""
 
 
 class DroppedJournal(msgspec.Struct, frozen=True):
@@ -121,6 +124,7 @@ def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterato
     unnumbered = [one for number, one in noted if number is None]  # by earlier versions
     first_noted = min(by_number, default=numbers[-1] + 1 if numbers else 1)
     is_pending = has_ended_journal(session.directory)  # the newest one's is about to be put away
+    allow_open_files(len(numbers) + _OTHER_FILES)
     with contextlib.ExitStack() as stack:
         found = []
         for number in reversed(numbers):

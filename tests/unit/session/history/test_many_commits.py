@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 from tests.support.core_driver import CoreDriver
 from tests.support.counted import calls_of, opened
 from yolofs.config.settings import KeepCommits
+from yolofs.journal.records import Snapshot
 from yolofs.paths import RelPath
 from yolofs.session.dead_generations import dead_generations
+from yolofs.session.history.chapters import chapters
 from yolofs.session.history.named_states import named_state
 from yolofs.session.history.retention import freed_by, surplus
 from yolofs.session.undo import choose_commit, undo
@@ -116,3 +119,17 @@ def test_no_more_of_many_commits_is_read_than_whether_each_is_an_undo(
 ) -> None:
     few, many = opened_by(work, tmp_path / "few", FEW), opened_by(work, tmp_path / "many", MANY)
     assert many - few <= each * (MANY - FEW) + AROUND
+
+
+def test_more_journals_are_read_than_files_may_be_open(view: CoreDriver) -> None:
+    commit(view, range(MANY))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + MANY // 2, hard))
+    damaged: list[int] = []
+    try:
+        with chapters(view.session, lambda number, _: damaged.append(number)) as found:
+            assert [chapter.commit for chapter in found] == [*range(1, MANY + 1), None]
+            assert all(not isinstance(at.marker, Snapshot) for chapter in found for at in chapter.journal.markers)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert not damaged
