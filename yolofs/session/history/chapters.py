@@ -7,6 +7,7 @@ not kept any more.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
@@ -33,6 +34,8 @@ SELECTED = b"hunks to commit"
 """The name of the generation that a commit of hunks is made of."""
 _OTHER_FILES = 256
 """So many may be open beside the journals."""
+_OWN_LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""What says nothing of a journal."""
 
 
 class DroppedJournal(msgspec.Struct, frozen=True):
@@ -135,6 +138,8 @@ def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterato
             try:
                 journal = stack.enter_context(Journal.open(os.path.join(directory, b"journal"), read_only=True))
             except (JournalError, OSError) as error:
+                if isinstance(error, OSError) and error.errno in _OWN_LIMITS:
+                    raise
                 if not (isinstance(error, FileNotFoundError) and number == numbers[-1] and is_pending):
                     on_damage(number, error)
                 continue

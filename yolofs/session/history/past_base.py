@@ -135,6 +135,8 @@ class PastBase:
         for path in (*self._moved, *self._kept):
             above, name = split(path)
             self._old_names.setdefault(above, set()).add(name)
+        self._names_changed = self._arrivals.union(self._moved, self._kept)
+        self._changed_in_place = {*self._contents, *self._was, *self._was_of_several}
 
     # ---- as base
 
@@ -186,7 +188,12 @@ class PastBase:
         """
         way: list[tuple[PastBase, RelPath, _FoundBefore]] = []
         base: KnownBase = self
+        same, on_the_way = _FoundBefore(after=path), _with_all_above(path)
         while isinstance(base, PastBase):
+            if base._names_changed.isdisjoint(on_the_way):  # so it is for most of many commits
+                way.append((base, path, same))
+                base = base._after
+                continue
             where = base._find(path)
             way.append((base, path, where))
             if where.back is not None:
@@ -195,6 +202,7 @@ class PastBase:
                 base, path = base._after, where.after
             else:
                 break
+            same, on_the_way = _FoundBefore(after=path), _with_all_above(path)
         return way, (base, path)
 
     def _look_up(self, rel: bytes) -> tuple[bytes, os.stat_result | OSError]:
@@ -226,6 +234,9 @@ class PastBase:
         """Return where the content of a thing is that base had at the path ``after`` after the
         commit, and its attributes, as they were before it; given these as they were after it.
         """
+        keys = (after,) if isinstance(now, OSError) else (after, now.st_ino)
+        if not self._of_several and self._changed_in_place.isdisjoint(keys):
+            return path, now
         slot = self._contents.get(after)
         if slot is None and not isinstance(now, OSError):
             slot = self._contents.get(now.st_ino)
@@ -453,6 +464,15 @@ def _from_the_last(session: Session, before: int) -> Iterator[Applied]:
                 f"commit {number} has no end, so it is not known what base had before it", hint="yolofs commits"
             )
         yield Applied.read(number, directory)
+
+
+def _with_all_above(path: RelPath) -> list[RelPath]:
+    """Return a path, and those of all directories above it."""
+    found = []
+    while path:
+        found.append(path)
+        path = split(path)[0]
+    return found
 
 
 def _lstat(path: bytes) -> os.stat_result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -133,3 +134,23 @@ def test_more_journals_are_read_than_files_may_be_open(view: CoreDriver) -> None
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert not damaged
+
+
+READS_ALL = """
+import os, resource, sys
+from yolofs.session.history import chapters
+from yolofs.session.session import Session, SessionAccess
+with Session.open(os.fsencode(sys.argv[1]), SessionAccess.READ) as session:
+    most = len(os.listdir("/proc/self/fd")) + int(sys.argv[2])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with chapters(session, lambda number, _: print(number)):
+        pass
+"""
+
+
+def test_a_journal_that_cannot_be_opened_beside_the_others_is_not_said_to_be_damaged(view: CoreDriver) -> None:
+    commit(view, range(MANY))
+    command = [sys.executable, "-P", "-c", READS_ALL, os.fsdecode(view.root), str(MANY // 2)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "Too many open files" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
