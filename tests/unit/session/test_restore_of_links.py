@@ -46,6 +46,28 @@ def test_what_was_replaced_by_another_file_comes_back_alone(tmp_path: Path) -> N
     view.close()
 
 
+@pytest.mark.parametrize("is_edited", [True, False], ids=["content", "mode"])
+def test_a_file_that_took_the_name_of_an_edited_one_is_what_it_was_before(tmp_path: Path, is_edited: bool) -> None:
+    (tmp_path / "one").write_text("base\n")
+    os.link(tmp_path / "one", tmp_path / "other")
+    (tmp_path / "third").write_text("third\n")
+    (tmp_path / "third").chmod(0o600)
+    view = CoreDriver(os.fsencode(tmp_path))
+    view.create(b"new", b"", 0o644)
+    view.commit()
+    if is_edited:
+        view.append(b"one", b"edited\n")
+    else:
+        view.chmod(b"one", 0o640)
+    view.rename(b"third", b"one")
+    view.commit()
+    restore(view.session, named_state(view.session, "commit 1"), [RelPath(b"third")], b"restored")
+    view.remount()
+    assert view.read(b"third") == b"third\n"
+    assert view.tree()[b"third"][1:9] == view.tree()[b"one"][1:9]
+    view.close()
+
+
 @pytest.mark.parametrize("has_base", [True, False], ids=["a file of base", "a file of the view"])
 @pytest.mark.parametrize("path", [b"one", b"other"])
 def test_all_names_come_back_from_a_generation(tmp_path: Path, path: bytes, has_base: bool) -> None:

@@ -113,9 +113,9 @@ class PastBase:
                 case FinishDirectory() | SetMetadata() | Rewrite():
                     is_first = isinstance(step, SetMetadata) and step.inode is not None
                     is_first = is_first or (isinstance(step, Rewrite) and step.is_first)
-                    now = (applied.moves.after(step.path) if is_first else step.path) or step.path
+                    now = applied.moves.after(step.path) if is_first else step.path
                     inode = getattr(step, "inode", None)
-                    keys = (now,) if inode is None else (now, inode)
+                    keys = [key for key in (now, inode) if key is not None]  # a name that goes may get another file
                     if isinstance(step, Rewrite):
                         self._contents |= dict.fromkeys(keys, step.number)
                     if step.was is not None:
