@@ -88,5 +88,5 @@ def is_answering(disk: Path) -> bool:
     try:
         (disk / "others.one").lstat()
     except OSError as error:
-        return error.errno != errno.ENOTCONN
+        return error.errno not in (errno.ENOTCONN, errno.ECONNABORTED)
     return True

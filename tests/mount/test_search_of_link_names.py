@@ -42,8 +42,9 @@ def test_a_mount_that_has_come_since_and_whose_server_is_gone_holds_no_names(tmp
         subprocess.run(["umount", top / "other/mounted"], check=True)
 
 
+@pytest.mark.parametrize("error", [errno.ENOTCONN, errno.ECONNABORTED])
 def test_a_mount_whose_server_ends_between_open_and_listing_holds_no_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
     top = tmp_path / "base"
     (top / "other").mkdir(parents=True)
@@ -53,7 +54,7 @@ def test_a_mount_whose_server_ends_between_open_and_listing_holds_no_names(
 
     def scandir(directory: int) -> Iterator[os.DirEntry[str]]:
         if os.readlink(f"/proc/self/fd/{directory}") == str(top / "other"):
-            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+            raise OSError(error, os.strerror(error))
         return really(directory)
 
     monkeypatch.setattr(os, "scandir", scandir)

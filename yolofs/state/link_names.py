@@ -21,7 +21,9 @@ from yolofs.system.syscalls import PATH_MAX
 
 MOST_SEARCHED = 100_000
 """How many names are looked at; a tenth of a second or so."""
-_PASSED_OVER = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENOTCONN})
+_PASSED_OVER = frozenset(
+    (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENOTCONN, errno.ECONNABORTED)
+)
 """How a directory fails to open that holds no name which could be found."""
 
 
