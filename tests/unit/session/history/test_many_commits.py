@@ -138,7 +138,7 @@ def test_more_journals_are_read_than_files_may_be_open(view: CoreDriver) -> None
 
 READS_ALL = """
 import os, resource, sys
-from yolofs.session.history import chapters
+from yolofs.session.history.chapters import chapters
 from yolofs.session.session import Session, SessionAccess
 with Session.open(os.fsencode(sys.argv[1]), SessionAccess.READ) as session:
     most = len(os.listdir("/proc/self/fd")) + int(sys.argv[2])
