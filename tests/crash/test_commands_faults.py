@@ -111,10 +111,8 @@ def test_that_a_commit_has_ended_is_told_or_the_disk_is_to_blame(monkeypatch: py
     with place_of(monkeypatch, is_root=True) as place:
         scene = test_commands_killed.COMMIT
         whole = run(fresh(scene, place), *scene.words, faults=Faults(0, range(0)))
-        for line in test_commands_killed.at_the_end(whole):  # the same line may come before the end in another run
-            session = killed_at(scene, place, line + 1)
-            if has_ended_journal(session):
-                break
+        lines = test_commands_killed.at_the_end(whole)  # the same line may come before the end in another run
+        session = next(filter(has_ended_journal, (killed_at(scene, place, line + 1) for line in lines)))
         counting = Faults(error, range(0), within=os.fsencode(place))
         with counting.at_work():
             assert has_ended_journal(session)
