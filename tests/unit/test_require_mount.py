@@ -35,6 +35,7 @@ def project(tmp_path: Path) -> Path:
         "support/fault_points.py",
         "support/huge_pages.py",
         "support/kept_survey.py",
+        "support/memory_disk.py",
         "support/removal.py",
         "support/session_cleaning.py",
         "support/signals.py",
