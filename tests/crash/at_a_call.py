@@ -40,7 +40,7 @@ def wait(*arguments, **options):
     if left == 0:
         print(SAYS, file=sys.stderr, flush=True)
         while stop_signals._signals.noted is None:  # or until it is raised in here
-            time.sleep(0.01)
+            time.sleep(0.01)  # between two looks; the test that sends the signal ends it in time
     return really(*arguments, **options)
 setattr(owner, name, wait)
 del sys.argv[1:3]

@@ -8,7 +8,7 @@ import errno
 import os
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,8 @@ from yolofs.fuse.direct.kernel_protocol import Opcode
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Owner
 from yolofs.rules import PathRule, RuleSet, RuleState
+
+pytestmark = pytest.mark.root_only  # who else cannot give a file capabilities
 
 CAPABILITY, ACCESS, DEFAULT = b"security.capability", b"system.posix_acl_access", b"system.posix_acl_default"
 NOBODY = 0xFFFFFFFF
@@ -63,8 +65,6 @@ def fill(base: Path) -> None:
             os.setxattr(base / "d", name, value)
             os.removexattr(base / "d", name)
     except OSError as error:
-        if os.geteuid() != 0:
-            pytest.skip("only root gives capabilities")
         do_without(f"no attributes here: {error}")
     (base / "d").chmod(0o755)
 
@@ -203,9 +203,10 @@ def test_the_kernel_is_told_of_a_new_file_without_a_look_at_it(base: Path) -> No
         head = struct.pack("=IIII", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o100666, 0o022, 0)
         _, created = kernel.ask(Opcode.CREATE, head + b"new\0")
         number = struct.unpack_from("=Q", created)[0]
-        ask: Callable[[bytes], object] = lambda name: kernel.ask(  # noqa: E731
-            Opcode.GETXATTR, struct.pack("=II", 0, 0) + name + b"\0", number
-        )
+
+        def ask(name: bytes) -> object:
+            return kernel.ask(Opcode.GETXATTR, struct.pack("=II", 0, 0) + name + b"\0", number)
+
         reads = listen()
         assert [ask(name) for name in (CAPABILITY, ACCESS)] == [(errno.ENODATA, b"")] * 2
         assert not reads
