@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from prompt_toolkit.data_structures import Point
 from prompt_toolkit.layout.controls import UIContent, UIControl
 
+from yolofs.changes.changes import Change
 from yolofs.cli.review.change_tree import Key, NodeTree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.drawing import Line, draw_review
@@ -100,6 +101,8 @@ class _ReviewScreen:
         self._model = model
         self._take_over = take_over
         self._typed: deque[str] = deque(maxlen=_MOST_TYPED_AHEAD)
+        self._loading: list[Change] = []
+        """The changes whose lines are being read: none is read twice at a time."""
         self._comparing: asyncio.Task[None] | None = None
         self._again: Compare | None = None
         self._acting = asyncio.Lock()
@@ -225,8 +228,10 @@ class _ReviewScreen:
 
     async def _load(self, command: Load) -> None:
         await asyncio.sleep(0)
-        if self._model.change != command.change:  # the cursor has moved on
+        has_moved_on = self._model.change != command.change
+        if has_moved_on or command.change in self._loading:
             return
+        self._loading.append(command.change)
         try:
             view = await asyncio.to_thread(self._worker.load, command.change)
         except (YolofsError, OSError) as error:
@@ -234,6 +239,8 @@ class _ReviewScreen:
             self._typed.clear()
         else:
             self._model.loaded(command.change, view)
+        finally:
+            self._loading.remove(command.change)
         self._go_on_typing()
 
     async def _compare(self) -> None:

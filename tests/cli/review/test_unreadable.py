@@ -42,3 +42,50 @@ def test_keys_work_beside_lines_that_cannot_be_read(yolofs: Program, view: Path)
         terminal.wait_for_screen("+line two")
         terminal.type("q")
         assert terminal.wait() == 0
+
+
+TWICE_WANTED = """
+import os
+import threading
+from pathlib import Path
+
+from yolofs.cli.main import program
+from yolofs.cli.review.worker import Worker
+
+compare, load = Worker.compare, Worker.load
+is_loading, is_compared = threading.Event(), threading.Event()
+
+def comparing(worker, effect, parts, *, with_marks):
+    known = compare(worker, effect, parts, with_marks=with_marks)
+    assert is_loading.wait(60)
+    threading.Timer(1, is_compared.set).start()  # by then the screen has taken the comparison
+    return known
+
+def loading(worker, change):
+    if not change.path.endswith(b"new.txt"):
+        return load(worker, change)
+    with Path(os.environ["LOADS"]).open("a") as file:
+        file.write("load\\n")
+    is_loading.set()
+    assert is_compared.wait(60)
+    raise PermissionError(13, "Permission denied", change.path)
+
+Worker.compare, Worker.load = comparing, loading
+program()
+"""
+
+
+def test_lines_that_are_being_read_are_not_read_once_more_for_a_comparison(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
+    loads = tmp_path / "loads"
+    command = (sys.executable, "-P", "-W", "error", "-c", TWICE_WANTED)
+    with Terminal(yolofs.project, ["review"], size=(100, 24), command=command, LOADS=str(loads)) as terminal:
+        terminal.wait_for_screen("3 changes", "-precious")
+        at(terminal, "new.txt")
+        terminal.wait_for_screen("Permission denied", "cannot be read", gone="…")
+        assert loads.read_text() == "load\n"  # a second failure would take the place of what a key has said since
+        terminal.type("l")
+        terminal.wait_for_screen("its lines cannot be read")
+        terminal.type("q")
+        assert terminal.wait() == 0
