@@ -56,7 +56,7 @@ def _modes(results: Results) -> list[str]:
 def _cell(row: Row, column: str) -> str:
     median = row.median(column)
     if median is None:
-        return f"- {row.notes.get(column, 'failed')}"
+        return f"- {row.notes.get(column, 'not measured')}"
     found = row.seconds[column]
     spread = f"[{duration(min(found))} to {duration(max(found))}]"
     ratios = [row.ratio(column, reference) for reference in (REFERENCE, PEER)]
