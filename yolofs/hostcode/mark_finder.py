@@ -53,7 +53,7 @@ class MarkFinder:
             if new is None or (change.kind is ChangeKind.METADATA and change.metadata == (Aspect.TIME,)):
                 continue
             marks = self._of_what_is_there(change.path, new)
-            if (mark := files.mark(change)) is not None:
+            if (mark := files.mark(change)) is not None and mark not in marks:
                 marks += (mark,)
             if change.is_subtree:
                 marks = _in_order({*marks, *self._in_renamed(change, gone, files)})

@@ -137,6 +137,10 @@ AT = {
     "p/.dir-locals.el": "editor",
     "p/.zed/tasks.json": "editor",
     ".config/Code - OSS/User/settings.json": "editor",
+    "bin/ls": "command",
+    ".local/bin/git": "command",
+    ".cargo/bin/cargo": "command",
+    ".local/share/bin/x": "",
     ".local/share/nvim/lazy/x/plugin/x.lua": "editor",
     ".zshrc.zwc": "shell",
     ".nvm/nvm.sh": "shell",
@@ -237,6 +241,8 @@ SYSTEM = (
     "/etc/hosts",
     "/etc/environment.d/x.conf",
     "/etc/claude-code/managed-settings.json",
+    "/home/somebody/.local/bin/git",
+    "/usr/local/sbin/x",
 )
 ORDINARY = (
     "/usr/lib/x/y.so",
