@@ -17,6 +17,8 @@ from yolofs.system.disk_usage import size_of
 
 FRESH = 1 << 20
 """No store inode is as new as that."""
+OLD = 1_700_000_000_000_000_000
+"""When a shard of the store was last changed: of a newer one nothing is noted for two seconds."""
 
 
 def archive(session: Path, *numbers: int, is_ended: bool = True) -> None:
@@ -36,6 +38,7 @@ def session(tmp_path: Path) -> Path:
     (tmp_path / "files/00").mkdir(parents=True)
     (tmp_path / "files/00/1").write_bytes(b"x" * 20_000)
     (tmp_path / "files/bases").write_bytes(b"x" * 5_000)
+    os.utime(tmp_path / "files/00", ns=(OLD, OLD))
     (tmp_path / "journal").write_bytes(b"x" * 100)
     return tmp_path
 
@@ -125,9 +128,6 @@ def fill(session: Path, *shards: int, size: int = 3000) -> None:
         for number in range(shard << 8 or 1, (shard << 8) + 5):
             (directory / str(number)).write_bytes(b"x" * size)
         os.utime(directory, ns=(OLD, OLD))
-
-
-OLD = 1_700_000_000_000_000_000
 
 
 def test_store_inodes_whose_size_is_noted_are_not_looked_at_again(session: Path, walked: list[str]) -> None:
