@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from yolofs.text.line_diff import Block, blocks, compare_texts, split_lines
+from yolofs.text.line_diff import Block, Texts, blocks, compare_texts, split_lines
 
 
 class _Group(NamedTuple):
@@ -35,7 +35,7 @@ def merge(ours: bytes, was: bytes, theirs: bytes) -> list[MergePiece]:
     pieces = []
     position = 0
     shifts = [0, 0]
-    for group in _groups([*blocks(compare_texts(was, ours))], [*blocks(compare_texts(was, theirs))]):
+    for group in _groups(_moved_down(compare_texts(was, ours)), _moved_down(compare_texts(was, theirs))):
         pieces.append(MergePiece(texts[0][position : group.start]))
         sides = []
         for number, changes in enumerate((group.ours, group.theirs)):
@@ -46,6 +46,37 @@ def merge(ours: bytes, was: bytes, theirs: bytes) -> list[MergePiece]:
         position = group.end
     pieces.append(MergePiece(texts[0][position:]))
     return pieces
+
+
+def _moved_down(texts: Texts) -> list[Block]:
+    """Return what a text changed, with what was only added or only removed as far down as equal
+    lines let it go, as git does.
+
+    A line that was added to equal ones may stand before or after any of them.  If both sides have
+    added it, it has to be the same place for both.
+    """
+    found: list[Block] = []  # from the last one on
+    for block in reversed([*blocks(texts)]):
+        while True:
+            next_start = found[-1].old_start if found else len(texts.old)
+            if block.old_end < next_start and _may_move_down(texts, block):
+                block = Block(block.old_start + 1, block.old_end + 1, block.new_start + 1, block.new_end + 1)
+            elif found and block.old_end == next_start:
+                below = found.pop()
+                block = Block(block.old_start, below.old_end, block.new_start, below.new_end)
+            else:
+                break
+        found.append(block)
+    return found[::-1]
+
+
+def _may_move_down(texts: Texts, block: Block) -> bool:
+    """Tell whether lines that were only added, or only removed, may as well be those that begin one
+    line below; an unchanged line follows.
+    """
+    if block.old_start == block.old_end:
+        return texts.new[block.new_start] == texts.new[block.new_end]
+    return block.new_start == block.new_end and texts.old[block.old_start] == texts.old[block.old_end]
 
 
 def _groups(ours: Sequence[Block], theirs: Sequence[Block]) -> Iterator[_Group]:

@@ -51,6 +51,26 @@ def test_changes_of_both_sides_to_different_lines_are_in_the_result(
     assert merge_texts(ours, was, theirs) == (merged, 0)
 
 
+def lines(text: str) -> bytes:
+    """Return a text with a line for each word."""
+    return "".join(f"{word}\n" for word in text.split()).encode()
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(
+    ("ours", "was", "theirs", "merged"),
+    [
+        ("4 4 3 0 5 5 5 2 0 1 7", "4 3 0 5 5 2 0 1 7", "4 3 0 5 5 5 2 0 1 8", "4 4 3 0 5 5 5 2 0 1 8"),
+        ("2 0 2 6 6", "2 4 6 0 2 6", "2 4 6 0 2 6 6", "2 0 2 6 6"),
+        ("2 2 8 1 4 6 7 1 2 2 6 7", "2 2 8 1 4 6 7 1 2 6 7", "2 8 1 4 6 7 1 2 2 6 7", "2 8 1 4 6 7 1 2 2 6 7"),
+    ],
+)
+def test_a_line_that_both_sides_added_to_equal_ones_is_there_once(
+    ours: str, was: str, theirs: str, merged: str
+) -> None:
+    assert merge_texts(lines(ours), lines(was), lines(theirs)) == (lines(merged), 0)
+
+
 @pytest.mark.usefixtures("way")
 def test_lines_that_both_sides_changed_differently_stand_between_marks() -> None:
     merged = merge_texts(b"1\nours\n3\n", b"1\n2\n3\n", b"1\ntheirs\n3\n")
