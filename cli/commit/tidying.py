@@ -51,7 +51,7 @@ def foretell_removal(project: bytes, *, generations: bool, looks_at_waiting: boo
         if looks_at_waiting:
             later = [one for one in surplus_of(session, settings.keep_commits) if one not in gone]
         dropped = dead_generations(session) if generations else 0
-        freed = freed_by(session, gone, generations=generations)
+        freed = freed_by(session, gone, time.time_ns(), generations=generations)
         return RemovedSurplus(gone, dropped, len(left_behind(session.directory)), max(0, freed), later)
 
 
@@ -77,7 +77,7 @@ def remove_surplus(project: bytes, *, generations: bool) -> RemovedSurplus:
             if not is_mounted:
                 session.collect()
         killed = len(left_behind(directory))
-        remove_gone(directory)
+        remove_gone(directory, time.time_ns())
     return RemovedSurplus(gone, dropped, killed, max(0, before - size_of(directory, without=others)))
 
 
@@ -111,4 +111,4 @@ def tidy(session: Session) -> Sequence[EndedCommit]:
 def remove_tidied(directory: bytes) -> None:
     """Remove what was set aside.  What cannot be removed now is removed by a later call."""
     with contextlib.suppress(OSError):
-        remove_gone(directory)
+        remove_gone(directory, time.time_ns())

@@ -4,8 +4,10 @@ another one covers a directory: nothing goes on or back until that is put right.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,6 +129,45 @@ def test_what_a_killed_commit_has_made_on_a_disk_is_removed_when_that_is_there_a
         assert not list(disk.glob(".yolofs-*"))
         assert not [path.name for path in (program.session / "commits").iterdir() if path.name.startswith("gone-")]
         assert exactly(project) == before
+
+
+@pytest.fixture
+def left_on_a_disk(tmp_path: Path) -> Program:
+    """A project in which a commit was killed that was making something on a disk; this has been
+    taken away, and what was staged is dropped.
+    """
+    project, disk = tmp_path / "project", tmp_path / "disk"
+    for path in (project / "d", project / "e", disk):
+        path.mkdir(parents=True)
+    with mounted(disk, project / "d"):
+        program = prepare(project)
+        signalled(project, "yolofs.commit.apply.preparing:Preparing.make", signal.SIGKILL, "commit", "--yes")
+    program("abort", "--yes")
+    return program
+
+
+def put_aside(program: Program) -> list[Path]:
+    """Return the directories of commits that are no more, of which something has to be removed."""
+    return [path for path in (program.session / "commits").iterdir() if path.name.startswith("gone-")]
+
+
+def test_a_dry_run_of_gc_does_not_promise_what_waits_for_a_disk(left_on_a_disk: Program) -> None:
+    assert put_aside(left_on_a_disk)
+    for _ in range(2):
+        foretold = left_on_a_disk("gc", "--dry-run", "--json").json["freed_bytes"]
+        assert left_on_a_disk("gc", "--json").json["freed_bytes"] == foretold
+    assert left_on_a_disk("gc", "--dry-run", "--json").json["freed_bytes"] == 0
+
+
+def test_what_waits_for_a_disk_that_was_thrown_away_ends_after_90_days(left_on_a_disk: Program) -> None:
+    for days in (89, 91):
+        (gone,) = put_aside(left_on_a_disk)
+        made = time.time() - days * 86_400
+        os.utime(gone / "far", (made, made))
+        foretold = left_on_a_disk("gc", "--dry-run", "--json").json["freed_bytes"]
+        assert left_on_a_disk("gc", "--json").json["freed_bytes"] == foretold
+        assert bool(foretold) == (days > 90)
+    assert not put_aside(left_on_a_disk)
 
 
 def test_a_disk_that_is_away_keeps_nothing_of_a_commit_that_has_ended(tmp_path: Path) -> None:

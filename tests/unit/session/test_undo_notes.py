@@ -34,7 +34,7 @@ def test_an_undo_of_an_undo_is_one_also_when_the_commit_is_not_kept_any_more(tmp
             undo(session, choose_commit(session, number))
     with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         put_aside(ended_commits(session)[:2])
-        remove_gone(session.directory)
+        remove_gone(session.directory, 0)
         last = choose_commit(session, None)
         assert last.number == 3
         undo(session, last)
@@ -57,7 +57,7 @@ def test_commits_put_aside_may_be_removed_by_another_process_meanwhile(
         really(path, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "rmdir", rmdir)
-    remove_gone(directory)
+    remove_gone(directory, 0)
     assert not list((tmp_path / "commits").iterdir())
 
 

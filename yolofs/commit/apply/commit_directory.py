@@ -34,6 +34,7 @@ from yolofs.commit.apply.places import SEAL, hidden_far
 from yolofs.commit.apply.ready import Ready, decode_ready
 from yolofs.paths import display
 from yolofs.system.busy_trees import remove_tree
+from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import is_there, read_plain, sync_directory
 
 PLAN = b"plan.json"
@@ -43,6 +44,9 @@ BACK = b"back"
 SETTLED = b"settled"
 GOING_PREFIX = b"gone-"
 """The beginning of the name of a commit's directory that is being removed."""
+LONGEST_WAIT_NS = 90 * 86_400 * 10**9
+"""For so long is noted what a commit has left on a disk that is not mounted."""
+_TELLS_OF_FAR = (SEAL, other_devices.NOTE)
 OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
 _MOST_READY = 1 << 30
@@ -138,18 +142,46 @@ def remove_before_it_begins(parking: bytes) -> None:
     _remove_all(parking, but_tells_of_far=not is_all_gone)
 
 
-def remove_gone(parking: bytes) -> bool:
+def remove_gone(parking: bytes, now_ns: int) -> bool:
     """Remove a commit's directory that was put aside, but first its folders on other devices.
 
-    If these may lie on a disk that is not mounted, what tells of them stays for a later call;
-    return whether nothing does.
+    What :func:`waits_for_disk` stays for a later call; return whether nothing does.
 
     Raises:
         OSError: something cannot be removed; what tells of it stays.
     """
-    is_all_gone = _has_removed_far(parking) or is_there(os.path.join(parking, DONE))  # then they went before that
-    _remove_all(parking, but_tells_of_far=not is_all_gone)
-    return is_all_gone
+    _has_removed_far(parking)
+    waits = waits_for_disk(parking, now_ns)
+    _remove_all(parking, but_tells_of_far=waits)
+    return not waits
+
+
+def waits_for_disk(parking: bytes, now_ns: int) -> bool:
+    """Tell whether what tells of a commit's folders on other devices has to stay, as they may lie
+    on a disk that is not mounted.
+
+    A disk that is away for :data:`LONGEST_WAIT_NS` counts as thrown away.
+
+    Raises:
+        OSError: a disk does not tell.
+    """
+    if is_there(os.path.join(parking, DONE)):  # then they went before that
+        return False
+    if not other_devices.may_be_elsewhere(parking, hidden_far(parking)):
+        return False
+    return now_ns - os.lstat(os.path.join(parking, other_devices.NOTE)).st_mtime_ns < LONGEST_WAIT_NS
+
+
+def size_of_gone(parking: bytes, now_ns: int) -> int:
+    """Return how many bytes of the disk :func:`remove_gone` would free.
+
+    Raises:
+        OSError: a disk does not tell.
+    """
+    if not waits_for_disk(parking, now_ns):
+        return size_of(parking)
+    stays = {os.path.join(parking, name) for name in _TELLS_OF_FAR}
+    return size_of(parking, without=stays) - os.lstat(parking).st_blocks * 512
 
 
 def _has_removed_far(parking: bytes) -> bool:
@@ -164,7 +196,7 @@ def _remove_all(parking: bytes, *, but_tells_of_far: bool) -> None:
         remove_tree(parking)
         return
     for name in os.listdir(parking):
-        if name not in (SEAL, other_devices.NOTE):
+        if name not in _TELLS_OF_FAR:
             remove_tree(os.path.join(parking, name))
 
 

@@ -74,7 +74,7 @@ def _too_many(numbers: Sequence[int], sizes: Mapping[int, Size], keep: KeepCommi
     return 0
 
 
-def freed_by(session: Session, gone: Sequence[EndedCommit], *, generations: bool) -> int:
+def freed_by(session: Session, gone: Sequence[EndedCommit], now_ns: int, *, generations: bool) -> int:
     """Return how many bytes of the disk it would free if some commits went, and dead
     ``generations`` too.
 
@@ -82,7 +82,8 @@ def freed_by(session: Session, gone: Sequence[EndedCommit], *, generations: bool
     name any more, of :func:`half_written`, and of what killed commands have left in directories of
     their own.
     """
-    directories = [*(one.directory for one in gone), *_gone_in(session.directory), *left_behind(session.directory)]
+    directories = [*(one.directory for one in gone), *left_behind(session.directory)]
+    aside = sum(commit_directories.size_of_gone(path, now_ns) for path in _gone_in(session.directory))
     without = {0, *(one.number for one in gone)}
     named = numbers_of_ended_journals(session.directory, without=without, passes_over_damage=True)
     if generations:
@@ -90,7 +91,7 @@ def freed_by(session: Session, gone: Sequence[EndedCommit], *, generations: bool
     else:
         named |= session.journal_numbers()
     half = sum(os.lstat(path).st_blocks * 512 for path in half_written(session))
-    return sum(map(size_of, directories)) + half + bytes_besides(session.store, named)
+    return sum(map(size_of, directories)) + aside + half + bytes_besides(session.store, named)
 
 
 def half_written(session: Session) -> list[bytes]:
@@ -123,9 +124,10 @@ def put_aside(commits: Iterable[EndedCommit]) -> None:
         os.rename(commit.directory, os.path.join(above, GOING_PREFIX + name))
 
 
-def remove_gone(directory: bytes) -> None:
+def remove_gone(directory: bytes, now_ns: int) -> None:
     """Remove what was put aside in the session in ``directory``, and what killed commands have left
-    in directories of their own; what tells of things on a disk that is not mounted stays.  Blocks.
+    in directories of their own; what tells of things on a disk that is not mounted stays for a
+    while.  Blocks.
 
     Raises:
         OSError: something cannot be removed; all else is.
@@ -139,7 +141,7 @@ def remove_gone(directory: bytes) -> None:
         try:
             while is_there(path):
                 with contextlib.suppress(FileNotFoundError):  # another command removes it, too: the caller has no lock
-                    if not commit_directories.remove_gone(path):
+                    if not commit_directories.remove_gone(path, now_ns):
                         break
         except OSError as error:
             failure = failure or error

@@ -99,7 +99,9 @@ def undo_last(view: CoreDriver) -> None:
 
 def foretell(view: CoreDriver) -> None:
     keep = KeepCommits(count=1_000_000, days=100_000, gib=1_000_000)
-    freed_by(view.session, surplus(view.session.directory, keep, 0), generations=bool(dead_generations(view.session)))
+    freed_by(
+        view.session, surplus(view.session.directory, keep, 0), 0, generations=bool(dead_generations(view.session))
+    )
 
 
 def opened_by(work: Callable[[CoreDriver], None], base: Path, count: int) -> int:
