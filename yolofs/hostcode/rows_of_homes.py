@@ -89,7 +89,6 @@ TOPICS: tuple[Topic, ...] = (
         "~/.swiftly/env.sh",
         "~/.bun/_bun",
         "~/.atuin/bin/env",
-        "~/.local/bin/env",
         "~/.deno/env",
         "~/.ghcup/env",
         "~/.opam/opam-init/**",

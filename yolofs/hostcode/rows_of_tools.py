@@ -102,7 +102,6 @@ TOPICS: tuple[Topic, ...] = (
         "~/.asdf/installs/*/*/bin/**",
         "~/.local/share/mise/installs/*/*/bin/**",
         "~/.volta/tools/**",
-        "~/.nvm/versions/node/*/bin/**",
         "~/.local/share/fnm/node-versions/**",
         "~/.nodenv/versions/*/bin/**",
         "~/.goenv/versions/*/bin/**",
