@@ -130,3 +130,13 @@ def test_feedback_leaves_out_paths_that_the_rules_hide() -> None:
     items = [feedback.Item(1, 0, things), feedback.Item(2, 0, things[:1], "about what is hidden")]
     lines = list(lines_of(items, PathDisplay(b"/", None), Guard()))
     assert lines[1:] == ["  text  /p/closed", "  text  /p/open", "    +p/open"]
+
+
+def test_what_is_dropped_after_a_told_drop_was_taken_back_is_told_too(tmp_path: Path) -> None:
+    directory = bytes(tmp_path)
+    for number in (1, 2):
+        feedback.add(directory, [feedback.Dropped(b"a", "text")], f"note {number}")
+    assert len(feedback.take_new(directory)) == 2
+    feedback.withdraw(directory, 2)
+    feedback.add(directory, [feedback.Dropped(b"b", "text")], "after")
+    assert [item.note for item in feedback.take_new(directory)] == ["after"]

@@ -98,7 +98,7 @@ def add(directory: bytes, things: Sequence[Dropped], note: str) -> int:
         OSError: it cannot be written.
     """
     with _open(directory) as (fd, known):
-        number = max((item.number for item in known.items), default=known.told) + 1
+        number = max(known.told, *(item.number for item in known.items), 0) + 1
         kept = tuple(things[:MOST_THINGS])
         item = Item(number, coarse_clock_ns(), kept, note[:MOST_NOTE_CHARS], len(things) - len(kept))
         if os.fstat(fd).st_size > _MOST_BYTES:
