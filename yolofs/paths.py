@@ -28,7 +28,24 @@ Generation = NewType("Generation", int)
 """The number of a generation, from 0, which is base."""
 
 ROOT = RelPath(b"")
+_MOST_DIGITS = 20
+"""A number with as many is none of a generation, a run or a commit."""
 NAME_MAX = 255
+
+
+def numbered_state(text: str) -> tuple[str, int] | None:
+    """Return the word and the number of ``run N`` and ``commit N``, which also stand for states;
+    None if a text is neither.
+    """
+    word, _, number = text.replace(":", " ", 1).partition(" ")
+    is_number = number.isascii() and number.isdigit()
+    return (word, int(number)) if word in ("run", "commit") and is_number and len(number) < _MOST_DIGITS else None
+
+
+def is_reserved_name(text: str) -> bool:
+    """Tell whether a text means something else than a snapshot where generations are named."""
+    is_state = text in ("-", "base", "all") or text.isdigit() or numbered_state(text) is not None
+    return is_state or ".." in text or text != text.strip()
 
 
 def parse_relpath(raw: bytes) -> RelPath:

@@ -174,7 +174,7 @@ def _foretell(project: bytes, picked: Picked) -> None:
             say("nothing to commit")
         say_stays(session, shown)
         root = session.base.root
-    check_held(held, root, "yolofs commit")
+    check_held(held, root, _command(picked))
     check_named(shown)
 
 
@@ -201,9 +201,19 @@ def _commit(project: bytes, picked: Picked, *, as_json: bool) -> None:
     else:
         say_done(session, done.result, done.shown, was_told=False)
         say_open_files(written)
-    check_held(done.held, root, "yolofs commit")
+    is_ended = picked.up_to is not None and done.result.number is not None
+    check_held(done.held, root, _command(picked) if not is_ended else None)
     check_named(done.shown)
     end_without_success_if(done.result.number is None)
+
+
+def _command(picked: Picked) -> str:
+    """Return the command that commits hunks of the same state in the same way."""
+    words = ["yolofs commit"]
+    words += [f"--up-to {picked.up_to}"] if picked.up_to is not None else []
+    words += ["--trusted"] if picked.trusted else []
+    words += ["--ours"] if picked.force else []
+    return " ".join(words)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from yolofs.errors import YolofsError
 from yolofs.hostcode.mark import Marks
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, display
-from yolofs.session.history.named_states import named_state, tree_of_named_state
+from yolofs.session.history.named_states import named_state, spelled_state, tree_of_named_state
 from yolofs.session.restore import LINKS, Restored, restore
 from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.session.session import Session
@@ -70,7 +70,8 @@ def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: boo
             emit_json({**_fields(session, named, restored, marks), "held": held_fields(done.held, session.base.root)})
         elif done.changes or not done.held:
             _tell(session, named, restored, marks)
-        check_held(done.held, session.base.root, "yolofs restore")
+        from_text = "" if text == "base" else f" --from {spelled_state(text)}"
+        check_held(done.held, session.base.root, f"yolofs restore{from_text}")
 
 
 def _fields(session: Session, named: str, done: Restored, marks: Marks) -> dict[str, Any]:

@@ -50,18 +50,18 @@ def parse_version(session: Session, text: str) -> FileVersion:
         GenerationError: no generation is named before any colon.
     """
     colons = [at for at, letter in enumerate(text) if letter == ":"]
+    from yolofs.session.history.named_states import named_state  # it takes all that commits need along
+
     if not colons:
         hint = f"GENERATION:PATH, or for the view as it is now: {in_shell(os.fsencode(f':{text}'))}"
         with contextlib.suppress(GenerationError):
-            session.timeline.resolve(text)
+            named_state(session, text)
             whole, inner = (in_shell(os.fsencode(f"{text}:{end}")) for end in ("", "PATH"))
             raise UsageError(
                 f"{in_shell(os.fsencode(text))} is a generation, and names no path in it",
                 hint=f"yolofs ls {whole} lists the project in it; a file or directory of it: {inner}",
             )
         raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
-    from yolofs.session.history.named_states import named_state  # it takes all that commits need along
-
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."
         if not at:
@@ -143,7 +143,7 @@ def joined_run(words: list[str]) -> list[str]:
     found: list[str] = []
     for word in words:
         is_apart = found[-1:] in (["run"], ["commit"]) and found[-2:-1] == ["--from"]
-        if word.isdigit() and (is_apart or found[-1:] in (["--from=run"], ["--from=commit"])):
+        if word.isascii() and word.isdigit() and (is_apart or found[-1:] in (["--from=run"], ["--from=commit"])):
             found[-1] += f" {word}"
         else:
             found.append(word)

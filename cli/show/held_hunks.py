@@ -12,8 +12,9 @@ from yolofs.paths import RelPath, absolute, display
 from yolofs.session.selecting import HeldHunk
 
 
-def check_held(held: Sequence[HeldHunk], root: bytes, command: str) -> None:
-    """Check that no picked hunk was held back; ``command`` is what takes hunks.
+def check_held(held: Sequence[HeldHunk], root: bytes, command: str | None) -> None:
+    """Check that no picked hunk was held back; ``command`` is what takes hunks by these ids, None
+    if they are of a state that has no name any more.
 
     Raises:
         UnnamedError: something does; the hint is the command that takes it with what it needs.
@@ -22,7 +23,9 @@ def check_held(held: Sequence[HeldHunk], root: bytes, command: str) -> None:
         return
     what = "1 hunk stays as it is, as it goes" if len(held) == 1 else f"{len(held)} hunks stay as they are, as they go"
     needs = dict.fromkeys(name for one in held for name in (one.hunk.id, *one.needs))
-    hint = f"{command} {' '.join(f'--hunk {name}' for name in needs)}" if len(needs) <= MOST_LINES else "yolofs hunks"
+    hint = "yolofs hunks" if command is not None else "as it is now: yolofs hunks"
+    if command is not None and len(needs) <= MOST_LINES:
+        hint = f"{command} {' '.join(f'--hunk {name}' for name in needs)}"
     show = _shower(root)
     first = f"{held[0].hunk.kind.value} {show(held[0].hunk.path)}: {held[0].reason(show)}"
     raise UnnamedError(f"{what} only together with others ({first})", hint=hint)

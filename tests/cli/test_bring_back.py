@@ -253,6 +253,8 @@ def test_a_run_is_two_words_also_after_an_equals_sign_and_needs_its_number(yolof
         yolofs("commit", "--yes")
         (view / "a.txt").write_text("newer\n")
         assert yolofs("restore", "--from=commit", "1", "a.txt").out.startswith("M  a.txt\n")
+        assert "'commit 1' is a generation, and names no path" in yolofs.refused("ls", "commit 1", code=2)
+        assert "there is no snapshot named commit ²" in yolofs.refused("cat", "commit ²:a.txt", code=7)
         said = yolofs.refused("restore", "a.txt", "--from", "commit", code=7)
         assert "no number is given\nhint: yolofs commits lists them; then commit N" in said
         said = yolofs.refused("restore", "--from", "commit", code=2)
@@ -418,6 +420,9 @@ def test_a_name_means_the_newest_generation_of_it_though_commits_have_ended_it(y
     assert yolofs("diff", "as it was:named", ":named").out.splitlines()[-2:] == ["-second", "+after second"]
     assert "brought back from as it was before commit 2" in yolofs("restore", "--from", "as it was", "named").err
     assert yolofs("cat", ":named").out == "second\n"
+    assert "hint: whole paths can: yolofs restore --from 'as it was' PATH\n" in yolofs.refused(
+        "restore", "--from", "as it was", "--hunk", "0" * 16, code=2
+    )
     snapshot("third\n")
     assert yolofs("cat", "as it was:named").out == "third\n"
     assert "there is no snapshot named nowhere" in yolofs.refused("cat", "nowhere:named", code=7)

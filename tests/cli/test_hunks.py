@@ -231,6 +231,44 @@ def test_a_hunk_that_cannot_go_alone_stays_and_the_hint_commits_both(yolofs: Pro
     assert (yolofs.project / "moves").read_text() == "another\n"
 
 
+def test_the_hint_for_a_hunk_that_cannot_be_dropped_alone_names_the_version_too(yolofs: Program, view: Path) -> None:
+    yolofs("snapshot")
+    (view / "moved").rename(view / "further")
+    (view / "moved").write_text("another\n")
+    found = {one["path"].rpartition("/")[2]: one["id"] for one in hunks(yolofs, "1..") if one["kind"] != "time"}
+    done = yolofs("restore", "--from", "1", "--hunk", found["further"], code=16)
+    hint = next(line for line in done.err.splitlines() if line.startswith("hint: "))
+    yolofs(*hint.removeprefix("hint: yolofs ").split())
+    assert (view / "moved").read_text() == "moves\n"
+    assert not (view / "further").exists()
+
+
+def test_the_hint_for_a_hunk_of_an_earlier_generation_names_that(yolofs: Program, view: Path) -> None:
+    (view / "moves").write_text("another\n")
+    yolofs("snapshot")
+    (view / "moves").write_text("later\n")
+    words = ("--yes", "--up-to", "1", "--hunk")
+    (added,) = (one["id"] for one in hunks(yolofs, "..1") if one["path"].endswith("moves"))
+    done = yolofs("commit", *words, added, code=16)
+    hint = next(line for line in done.err.splitlines() if line.startswith("hint: "))
+    yolofs(*hint.removeprefix("hint: yolofs ").split(), "--yes")
+    assert (yolofs.project / "moves").read_text() == "another\n"
+    assert (view / "moves").read_text() == "later\n"
+
+
+def test_a_hunk_of_an_earlier_generation_that_stays_is_as_it_is_now_once_others_are_committed(
+    yolofs: Program, view: Path
+) -> None:
+    """The commit has ended the timeline, so no option names that generation any more."""
+    (view / "moves").write_text("another\n")
+    yolofs("snapshot")
+    (view / "moves").write_text("later\n")
+    found = [one["id"] for one in hunks(yolofs, "..1") if one["path"].endswith(("moves", "/text"))]
+    done = yolofs("commit", "--yes", "--up-to", "1", *(word for name in found for word in ("--hunk", name)), code=16)
+    assert (yolofs.project / "text").read_text() == BOTH
+    assert "\nhint: as it is now: yolofs hunks\n" in done.err
+
+
 def test_json_says_what_a_commit_of_hunks_has_done(yolofs: Program, view: Path) -> None:
     first, _ = ids(yolofs, "text")
     document = yolofs("commit", "--yes", "--json", "--hunk", first).json

@@ -18,7 +18,7 @@ import msgspec
 from yolofs.audit.runs import Run, find_run, run_of
 from yolofs.errors import GenerationError, JournalError, UsageError, YolofsError
 from yolofs.journal.timeline import BACK, BASE
-from yolofs.paths import Generation, display, in_shell
+from yolofs.paths import Generation, display, in_shell, numbered_state
 from yolofs.session.archive import commit_numbers
 from yolofs.session.history.chapters import Chapter, chapter_of, chapters
 from yolofs.session.history.past_base import past_ground, states_of
@@ -78,9 +78,10 @@ def named_state(session: Session, text: str) -> NamedState:
         UsageError: commit N is not kept, or what run N left is not known any more.
         YolofsError, OSError: a plan or a journal is damaged, or cannot be read.
     """
-    word, _, number = text.replace(":", " ").partition(" ")
-    if number.isdigit() and word in ("run", "commit"):
-        return (_of_run if word == "run" else _of_commit)(session, int(number))
+    numbered = numbered_state(text)
+    if numbered is not None:
+        word, number = numbered
+        return (_of_run if word == "run" else _of_commit)(session, number)
     try:
         generation = session.timeline.resolve(text)
     except GenerationError:
@@ -94,6 +95,11 @@ def named_state(session: Session, text: str) -> NamedState:
     return _present(session, "base" if generation == BASE else f"generation {generation}", session.state(generation))
 
 
+def spelled_state(text: str) -> str:
+    """Return a state's name as a shell takes it; ``run N`` and ``commit N`` are two words."""
+    return text if numbered_state(text) is not None else in_shell(os.fsencode(text))
+
+
 def tree_of_named_state(session: Session, text: str) -> tuple[Tree, str]:
     """Return the same state as an override tree over present base, and how it is called.
 
@@ -104,7 +110,7 @@ def tree_of_named_state(session: Session, text: str) -> tuple[Tree, str]:
     if source.tree is None:
         raise UsageError(
             f"{source.named} stands on base as it was before a later commit, so no single hunk can be taken from it",
-            hint=f"whole paths can: yolofs restore --from {source.named} PATH",
+            hint=f"whole paths can: yolofs restore --from {spelled_state(text)} PATH",
         )
     return source.tree, source.named
 
