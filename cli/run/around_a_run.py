@@ -36,7 +36,7 @@ from yolofs.errors import (
     UsageError,
     YolofsError,
 )
-from yolofs.paths import Generation, display
+from yolofs.paths import Generation, display, is_reserved_name
 from yolofs.sandbox.standard_streams import check_descriptors
 from yolofs.sandbox.start_errors import start_error
 from yolofs.system.mounts import is_ours, mounts_at
@@ -190,8 +190,8 @@ def snapshot_name(words: Sequence[bytes]) -> bytes:
     text = " ".join(text.split()).replace("..", "‥")
     if len(text) > _NAME_CHARS:
         text = text[: _NAME_CHARS - 1].rstrip() + "…"
-    if text.isdigit() or text in ("", "-", "base", "all"):
-        text = f"run {text}".strip()
+    if not text or is_reserved_name(text):
+        text = f"command {text}".strip()
     return os.fsencode(text)
 
 

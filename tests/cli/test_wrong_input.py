@@ -85,6 +85,8 @@ def assert_one_line_and_a_hint(message: str) -> None:
         (["snapshot", "-"], "cannot be named -", "use a name with a letter in it"),
         (["snapshot", "12"], "cannot be named 12", "use a name with a letter in it"),
         (["snapshot", "a..b"], "cannot be named a..b", "use a name with a letter in it"),
+        (["snapshot", "run 3"], "cannot be named run 3", "use a name with a letter in it"),
+        (["ls", "commit 0"], "commit 0 is not kept", "yolofs commits"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_refused(yolofs: Program, words: list[str], said: str, hint: str) -> None:

@@ -21,7 +21,7 @@ from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
-from yolofs.paths import Generation, display
+from yolofs.paths import Generation, display, is_reserved_name
 from yolofs.registry.runtime import login_directory, runtime_root
 from yolofs.registry.search import FoundProject
 from yolofs.registry.state import state_directory, state_of
@@ -273,11 +273,10 @@ class Session(States):
 
     @staticmethod
     def _check_name(name: bytes) -> None:
-        text = os.fsdecode(name)
-        if text in ("-", "base", "all") or ".." in text or text.isdigit() or text != text.strip():
+        if is_reserved_name(os.fsdecode(name)):
             raise UsageError(
                 f"a snapshot cannot be named {display(name)}: that means something else where generations are named",
-                hint="use a name with a letter in it, without '..' and without space around it",
+                hint="use a name with a letter in it, without '..' and without space around it, and not run N or commit N",
             )
 
     # ---- the end of a journal
