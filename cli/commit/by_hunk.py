@@ -310,7 +310,9 @@ class _Dialogue:
         """Ask about a file as it is now.  Hunks that have not changed keep their answers."""
         with reading(self._project) as session:
             self._hunks = Hunks(session, Tree(), paths=[file.path])
-            now = next((self._hunks.read(one) for one in self._hunks.changes if one.path == file.path), None)
+            here = (one for one in self._hunks.changes if one.path == file.path)
+            edited = (one for one in here if one.kind is not ChangeKind.DELETED)  # which may be of what was there
+            now = next(map(self._hunks.read, edited), None)
         old = [chunk for chunk in self.chunks if chunk.file is file]
         new = with_answers_carried(old, chunks_of(now)) if now is not None else []
         first = self.chunks.index(old[0])

@@ -220,6 +220,21 @@ def test_an_edited_hunk_is_staged_and_asked_about_again(yolofs: Program, view: P
     assert (view / "text").read_text() == wanted
 
 
+def test_an_edit_of_what_has_replaced_another_file_is_asked_about_beside_that_files_deletion(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
+    """Both changes are at one path."""
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/^+y/+Y/' \"$1\"\n")
+    editor.chmod(0o755)
+    (view / "text").rename(view / "a.txt")
+    said = answer(yolofs, "y", "y", "n", "e", "y", editor=editor)
+    assert said.count("deleted  a.txt") == 1, said
+    wanted = text_with(line25="x\nY\n")
+    assert (yolofs.project / "a.txt").read_text() == wanted
+    assert (view / "a.txt").read_text() == text_with(line2="two\n", line5="five\n", line25="x\nY\n")
+
+
 def test_an_edit_keeps_the_answers_about_parts_of_other_hunks(yolofs: Program, view: Path, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\nsed -i 's/^+y/+Y/' \"$1\"\n")
