@@ -178,6 +178,16 @@ def test_a_directory_that_leads_to_built_in_rules_is_made_without_a_question(
     assert {note.path for note in notes if isinstance(note, RefusalNote)} == {f"{home}/.local/lib"}
 
 
+def test_an_editor_starts_and_stages_what_it_keeps_without_a_question(view: tuple[Program, Path], home: Path) -> None:
+    """As Emacs does before it opens a file; its own program stays as it is."""
+    program, _ = view
+    script = "mkdir -p ~/.emacs.d/eln-cache && echo > ~/.emacs.d/eln-cache/a.eln && head -c 1 /var/log/wtmp > b"
+    done = run(view, home, f"{script}; ls -d ~/.emacs.d/eln-cache/a.eln; ! echo > ~/.emacs.d/init.el")
+    assert done.stdout == f"{home}/.emacs.d/eln-cache/a.eln\n", done.stderr
+    assert [note for note in noted(program) if isinstance(note, AskNote)] == []
+    assert "a.eln  [run by editors]" in program("status", "--scratch").out
+
+
 def test_other_directories_at_home_are_asked_about(view: tuple[Program, Path], home: Path) -> None:
     program, _ = view
     settings = program.project / ".yolofs.toml"
