@@ -55,11 +55,17 @@ _SHOWN_OF_NOTE = 40
 How many more there are is always said.
 """
 _SHOWN = 10
-"""How many lines each part has with those of the rest, and notes there are."""
+"""How many lines each part has with those of the rest."""
 _LEAST_OF_REST = 3
 """How many of these lines are of the rest in any case."""
 _COMMANDS = 5
-"""How many commands are told that would allow something."""
+"""How many commands are told that would allow something, for each reason why it was not."""
+_NOTES_FOR_A_COMMAND = 2
+"""How many notes there may be for each of these."""
+_MOST_LINES = 23
+"""What was asked and refused is told in fewer lines if a summary would be longer with it: what was
+changed would be off the screen of a terminal with 24.
+"""
 _LOCK = b".lock"
 _BESIDE_PACKAGES: Mapping[bytes, tuple[bytes, ...]] = {
     b".local/lib": (b".local/bin", b".local/share/man"),
@@ -167,7 +173,7 @@ def _summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, a
         lines = _lines(session, ended, span, work, path_display, marks)
     if known is None:
         say(f"yolofs: run {ended.number}: what was staged has been committed or dropped meanwhile; yolofs status")
-    for line in (*lines, *_note_lines(ended, notes, project)):
+    for line in (*lines, *_note_lines(ended, notes, project, room=_MOST_LINES - len(lines))):
         say(line)
 
 
@@ -216,25 +222,32 @@ def _is_history(note: Note) -> bool:
     return note.rule.source == SOURCE + HISTORIES and note.operation == Operation.CREATE.value
 
 
-def _note_lines(ended: EndedRun, notes: Sequence[Note], project: bytes) -> list[str]:
+def _note_lines(ended: EndedRun, notes: Sequence[Note], project: bytes, *, room: int) -> list[str]:
+    """Return what was asked and refused, and what allows it the next time: as much of it as has
+    room in so many lines, and something of each kind in any case.
+    """
     kept = [note for note in notes if not _is_history(note)]
     notes = refusals_folded(kept)
-    if not notes:
-        return []
-    lines = [f"yolofs: while run {ended.number} went on, asked or refused:"]
-    lines += [f"  {note_word(note)}  {note_text(note)}" for note in notes[:_SHOWN]]
-    if len(notes) > _SHOWN:
-        lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log --run {ended.number}")
-    return lines + _refused_lines(notes) + _link_lines(notes, project) + _unanswered_lines(kept)
+    lines: list[str] = []
+    for most in range(_COMMANDS, 0, -1) if notes else ():
+        shown = notes[: most * _NOTES_FOR_A_COMMAND]
+        lines = [f"yolofs: while run {ended.number} went on, asked or refused:"]
+        lines += [f"  {note_word(note)}  {note_text(note)}" for note in shown]
+        if len(notes) > len(shown):
+            lines.append(f"  … and {len(notes) - len(shown)} more: yolofs log --run {ended.number}")
+        lines += _refused_lines(notes, most) + _link_lines(notes, project, most) + _unanswered_lines(kept, most)
+        if len(lines) <= room:
+            break
+    return lines
 
 
-def _refused_lines(notes: Sequence[Note]) -> list[str]:
+def _refused_lines(notes: Sequence[Note], most: int) -> list[str]:
     """Return what allows the next time what a rule let only be read."""
     commands: dict[str, None] = {}
     for note in notes:
         if isinstance(note, RefusalNote) and note.state == RuleState.READ_ONLY.value and _may_be_offered(note):
             commands[f"  yolofs rule allow {' '.join(map(in_shell, _to_allow_together(note)))}"] = None
-    return ["to allow next time what was refused:", *_first(list(commands))] if commands else []
+    return ["to allow next time what was refused:", *_first(list(commands), most)] if commands else []
 
 
 def _to_allow_together(note: RefusalNote) -> list[bytes]:
@@ -250,7 +263,7 @@ def _to_allow_together(note: RefusalNote) -> list[bytes]:
     return [path]
 
 
-def _link_lines(notes: Sequence[Note], project: bytes) -> list[str]:
+def _link_lines(notes: Sequence[Note], project: bytes, most: int) -> list[str]:
     """Return the lines that say how to allow symbolic links which were refused at the very path of
     a rule.
 
@@ -270,7 +283,7 @@ def _link_lines(notes: Sequence[Note], project: bytes) -> list[str]:
             else:
                 commands[f"  {display(path)}"] = None
     why = "no link may be put at the very path of a rule: the rule would follow it; a rule for its directory allows it:"
-    return [why, *_first(list(commands))] if commands else []
+    return [why, *_first(list(commands), most)] if commands else []
 
 
 def _may_be_offered(note: RefusalNote) -> bool:
@@ -278,12 +291,12 @@ def _may_be_offered(note: RefusalNote) -> bool:
     return note.rule is not None and note.rule.source != SOURCE + GOVERNING
 
 
-def _first(commands: Sequence[str]) -> list[str]:
-    more = [f"  … and {len(commands) - _COMMANDS} more"] if len(commands) > _COMMANDS else []
-    return [*commands[:_COMMANDS], *more]
+def _first(commands: Sequence[str], most: int) -> list[str]:
+    more = [f"  … and {len(commands) - most} more"] if len(commands) > most else []
+    return [*commands[:most], *more]
 
 
-def _unanswered_lines(notes: Sequence[Note]) -> list[str]:
+def _unanswered_lines(notes: Sequence[Note], most: int) -> list[str]:
     """Return what was answered as nobody watched, or nobody did in time, and what allows it the
     next time.
     """
@@ -293,12 +306,12 @@ def _unanswered_lines(notes: Sequence[Note]) -> list[str]:
     changed = {note.path for note in notes if isinstance(note, RefusalNote) and note.operation not in _LOOKING}
     lines: list[str] = []
     for some, why in ((alone, "nobody watches, so {} had no answer"), (late, "{} had no answer in time")):
-        lines += _to_allow([note for note in some if not note.is_allowed], changed, why)
-        lines += _to_allow([note for note in some if note.is_allowed], changed, why)
+        lines += _to_allow([note for note in some if not note.is_allowed], changed, why, most)
+        lines += _to_allow([note for note in some if note.is_allowed], changed, why, most)
     return lines
 
 
-def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str) -> list[str]:
+def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str, most: int) -> list[str]:
     """Return the commands that allow these asks; those at paths in ``changed`` allow the change as
     well, as a run is asked once about a path and a later try is refused.
 
@@ -316,7 +329,7 @@ def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str) -> li
     count, them, were = (f"{len(commands)} asks", "them", "were") if len(commands) > 1 else ("1 ask", "it", "was")
     so, without = (f" and {were} allowed (ask_default)", " without an ask") if notes[0].is_allowed else ("", "")
     lines = [f"{why.format(count)}{so}; to allow {them}{without} next time:"]
-    return [*lines, *_first([f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()])]
+    return [*lines, *_first([f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()], most)]
 
 
 def _lines(

@@ -85,6 +85,25 @@ def test_a_repository_that_is_made_outside_of_the_project_is_one_line(repository
     assert len(told) == len(lines), told
 
 
+def test_an_edit_is_seen_however_much_was_asked_and_refused(repository: Program) -> None:
+    """Each refusal is by a rule of its own, so none of them folds."""
+    names = [f"closed{number}" for number in range(8)]
+    settings = "".join(f'"{name}" = "read-only"\n"asked/{name}" = "ask"\n' for name in names)
+    (repository.project / ".yolofs.toml").write_text(f"scratch = []\nask_unattended = 0.01\n[rules]\n{settings}")
+    repository.trust()
+    script = "mkdir asked; for i; do echo > $i; echo > asked/$i; done; echo 'one = 2' > src/one.py; git commit -qam two"
+    said = repository("run", "sh", "-c", script, "sh", *names, code=None).err
+    lines = said[said.index("yolofs: run ") :].splitlines()
+    assert len(lines) < LINES_OF_A_TERMINAL, said
+    assert "  M  src/one.py" in lines
+    assert "  -  git: 1 commit on main, index" in said
+    more = [line for line in lines if line.startswith("  … and ")]
+    assert len(more) == 3, said
+    assert more[0].endswith(" more: yolofs log --run 1")
+    assert "to allow next time what was refused:" in lines
+    assert "nobody watches, so 8 asks had no answer; to allow them next time:" in lines
+
+
 def test_an_edit_is_seen_beside_a_rebase_that_has_stopped(repository: Program) -> None:
     """Nearly all files of that are marked, as git goes on by them: they have one line."""
     script = """set -e
