@@ -140,8 +140,10 @@ class DiffSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     max_text_bytes: Annotated[
         int, Meta(ge=0, le=2**40, description="a whole number of bytes from 0 to 1099511627776")
-    ] = 8 << 20
-    """Files above this many bytes are shown as binary."""
+    ] = 16 << 20
+    """Files above this many bytes are shown as binary; the default is the limit of hunks, which a
+    test keeps equal.
+    """
 
 
 class KeepCommits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from yolofs.changes.hunk_edit import edited, to_edit
-from yolofs.changes.hunks import MAX_TEXT_BYTES, FileHunks, Hunk
+from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import parse_picks
 from yolofs.cli.output import ask, can_ask, say
 from yolofs.cli.project.project import changing, reading_whole, relative_paths
@@ -20,10 +20,11 @@ from yolofs.state.tree import Tree
 from yolofs.system.plain_files import read_plain
 from yolofs.system.processes import ending_text
 from yolofs.system.work_directories import work_directory
+from yolofs.text import git_binary
 
 _EDITORS = ("GIT_EDITOR", "VISUAL", "EDITOR")
 _DEFAULT = "vi"
-_MOST_BYTES = 4 * MAX_TEXT_BYTES
+_MOST_BYTES = 4 * git_binary.MAX_TEXT_BYTES
 """No more is read of what an editor leaves: both versions of a hunk may be of the largest text."""
 _EDITED = b"hunk edited"
 """The name of the generation that an edit makes."""

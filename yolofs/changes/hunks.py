@@ -29,8 +29,6 @@ from yolofs.text import git_binary, line_diff
 
 ID_CHARS = 16
 """How long an id is, in hex digits."""
-MAX_TEXT_BYTES = 16 << 20
-"""Above this size a file counts as binary, and is never held in memory as a whole."""
 MAX_DIGEST_BYTES = 64 << 20
 """A version with more data, holes left out, is known by its size, times and place, as reading all
 of it takes longer than a look may.
@@ -126,7 +124,7 @@ class FileHunks(msgspec.Struct, frozen=True):
         return self.change.path
 
 
-def hunks_of(change: Change, store: StoreFiles, *, max_text_bytes: int = MAX_TEXT_BYTES) -> FileHunks:
+def hunks_of(change: Change, store: StoreFiles, *, max_text_bytes: int = git_binary.MAX_TEXT_BYTES) -> FileHunks:
     """Return the hunks of a change from ``compare(..., expand_renames=False)``.
 
     Blocks while it reads both versions.  What cannot be read counts as binary, known by its size,
@@ -136,14 +134,14 @@ def hunks_of(change: Change, store: StoreFiles, *, max_text_bytes: int = MAX_TEX
 
 
 def all_hunks(
-    changes: Iterable[Change], store: StoreFiles, *, max_text_bytes: int = MAX_TEXT_BYTES
+    changes: Iterable[Change], store: StoreFiles, *, max_text_bytes: int = git_binary.MAX_TEXT_BYTES
 ) -> Iterator[FileHunks]:
     """Yield the hunks of changes, one change after the other; blocks while it reads each."""
     for change in changes:
         yield hunks_of(change, store, max_text_bytes=max_text_bytes)
 
 
-def read_text(side: Side | None, store: StoreFiles, *, max_text_bytes: int = MAX_TEXT_BYTES) -> bytes | None:
+def read_text(side: Side | None, store: StoreFiles, *, max_text_bytes: int = git_binary.MAX_TEXT_BYTES) -> bytes | None:
     """Return the content of a regular file, None if it is no text or too large; of no file it is
     empty.
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs.changes.changes import Change
-from yolofs.changes.patch_files import MAX_TEXT_BYTES, ComparedPair, Content, Pair, Reading, is_symlink, pairs_of
+from yolofs.changes.patch_files import ComparedPair, Content, Pair, Reading, is_symlink, pairs_of
 from yolofs.changes.patch_notes import Notes
 from yolofs.paths import ROOT, RelPath, quote_c
 from yolofs.store.store import Store
@@ -55,7 +55,7 @@ def write_patch(
     *,
     prefix: RelPath = ROOT,
     context: int = 3,
-    max_text_bytes: int = MAX_TEXT_BYTES,
+    max_text_bytes: int = git_binary.MAX_TEXT_BYTES,
     store: Store | None = None,
     look: PatchStyle = EXACT,
 ) -> list[str]:

@@ -14,9 +14,6 @@ from yolofs.paths import RelPath, display, is_below
 from yolofs.store.store import Store
 from yolofs.text import git_binary, line_diff
 
-MAX_TEXT_BYTES = 16 << 20
-"""Above this size a file is written as binary, and never held in memory as a whole."""
-
 MOST_BYTES = (1 << 30) - (1 << 20)
 """What is larger is left out: git (from 2.38 on) takes no patch of more than 1,023 MiB, and a file
 of 15 TiB costs whoever makes it nothing."""
@@ -104,7 +101,7 @@ class Reading(msgspec.Struct, frozen=True):
 
     store: Store | None = None
     """With it store inodes are read even where their own mode forbids it."""
-    max_text_bytes: int = MAX_TEXT_BYTES
+    max_text_bytes: int = git_binary.MAX_TEXT_BYTES
     ignores_space: bool = False
     """Whether lines that differ in white space alone are equal."""
 

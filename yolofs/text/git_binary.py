@@ -23,6 +23,8 @@ _FULL_LINE = b"z"
 _CHUNK_BYTES = 1 << 20
 _SNIFFED_BYTES = 8000
 
+MAX_TEXT_BYTES = 16 << 20
+"""Above this size a file counts as binary, and is never held in memory as a whole."""
 NO_BLOB = b"0" * 40
 """Stands in index lines for a file that is not there."""
 

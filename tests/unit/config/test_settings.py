@@ -17,6 +17,7 @@ from yolofs.config.load import parse
 from yolofs.config.settings import Settings, UserSettings
 from yolofs.config.trust import _JUDGES, KEYS, KeyTrust
 from yolofs.rules import parse_rules
+from yolofs.text import git_binary
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / ".yolofs.toml.example"
@@ -45,6 +46,10 @@ def test_the_rules_that_the_example_suggests_are_valid() -> None:
     suggested = re.findall(r'^# (".*" += ".*")$', text, re.MULTILINE)
     settings = parse(("[rules]\n" + "\n".join(suggested)).encode())
     assert len(parse_rules(settings.rules, b"/project", b"/home/user").rules) == 6
+
+
+def test_a_diff_shows_lines_of_what_has_lines_as_hunks() -> None:
+    assert Settings.defaults().diff.max_text_bytes == git_binary.MAX_TEXT_BYTES
 
 
 def test_the_reference_lists_every_key_with_its_default_and_what_it_may_be() -> None:

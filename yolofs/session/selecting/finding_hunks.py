@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from yolofs.changes.changes import Change, compare
-from yolofs.changes.hunks import MAX_TEXT_BYTES, FileHunks, hunks_of, read_text
+from yolofs.changes.hunks import FileHunks, hunks_of, read_text
 from yolofs.changes.picks import Picks, check_picks, refuse_missing
 from yolofs.paths import RelPath, is_below_any
 from yolofs.progress import Check, Progress, go_on
@@ -91,7 +91,7 @@ class Hunks:
         known = self._known.get((change.path, change.kind))
         if known is not None and known.change == change:
             return known
-        return hunks_of(change, self._store, max_text_bytes=MAX_TEXT_BYTES)
+        return hunks_of(change, self._store)
 
     def texts(self, file: FileHunks) -> tuple[bytes, bytes] | None:
         """Return both versions of a file whose hunks are about lines (of one that is not there,
