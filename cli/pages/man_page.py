@@ -13,8 +13,11 @@ import click
 from yolofs import __version__
 from yolofs.cli.group import COMMANDS, cli
 
+# No word is parted, and no space is widened: most of these words are typed as they stand.
 _HEAD = rf""".\" Written by: python -m yolofs.cli.pages.man_page
 .TH YOLOFS 1 "" "yolofs {__version__}" "User Commands"
+.nh
+.ad l
 .SH NAME
 yolofs \- work on files through a view in which nothing is real until you commit it
 .SH SYNOPSIS

@@ -110,3 +110,8 @@ def test_the_manual_page_says_the_same() -> None:
     assert written == man_page.render(), "run: python -m yolofs.cli.pages.man_page > docs/yolofs.1"
     for name in COMMANDS:
         assert f'.SS "yolofs {name}' in written
+
+
+def test_the_manual_page_parts_no_word_that_is_typed_as_it_stands() -> None:
+    head, _, _ = man_page.render().partition(".SH")
+    assert head.splitlines()[-2:] == [".nh", ".ad l"]
