@@ -34,7 +34,6 @@ from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import PathDisplay, emit_changes, group_texts, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
-from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.cli.terminal.pager import paged
 from yolofs.paths import ROOT, RelPath, absolute, display
 from yolofs.session.session import Session
@@ -236,7 +235,9 @@ def _emit(
     if form is DiffForm.STAT:
         reading = Reading(store, settings.max_text_bytes, look.ignores_space)
         stats, more = stat_changes(changes, reading, prefix=prefix)
-        import shutil  # takes a while
+        import shutil  # takes a while, as the widths of characters do
+
+        from yolofs.cli.show.stat_lines import stat_lines
 
         lines = stat_lines(stats, shutil.get_terminal_size().columns)
         write("".join(f"{replace_harmful(line)}\n" for line in lines).encode(errors="backslashreplace"))

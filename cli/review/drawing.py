@@ -22,7 +22,7 @@ from yolofs.cli.review.review_state import Focus, ReviewMode
 from yolofs.cli.review.word_diff import differing
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import notes_text
-from yolofs.cli.show.text_width import width_of
+from yolofs.cli.show.text_width import cut_start, width_of
 from yolofs.paths import display
 from yolofs.text import characters
 
@@ -120,7 +120,7 @@ def _step_text(known: Comparison) -> str:
 def _message(model: ReviewModel, width: int) -> str:
     if model.mode is ReviewMode.NOTE:
         keys = "? enter drops, escape does not"
-        return f"drop {_cut_start(model.dropping_title, max(width - len(keys) - 5, 1))}{keys}"
+        return f"drop {cut_start(model.dropping_title, max(width - len(keys) - 5, 1))}{keys}"
     return f"{model.busy}…" if model.busy else model.message
 
 
@@ -141,7 +141,7 @@ def _prompt(model: ReviewModel, width: int) -> str:
 
 def _typing(head: str, typed: str, width: int) -> str:
     """Return the head and the typed text; if there is no room for all of it, its end."""
-    return f"{head}{_cut_start(typed, max(width - len(head) - 1, 1))}█"
+    return f"{head}{cut_start(typed, max(width - len(head) - 1, 1))}█"
 
 
 # ---- the list
@@ -177,7 +177,7 @@ def _row(model: ReviewModel, row: int, width: int) -> Line:
     rest = max(width - len(head) - 2, 0)
     name, details = f"{sign}{_name(node)}", _details(model, node)
     if node.change is None:
-        name = _cut_start(name, max(rest - len(details), 0))
+        name = cut_start(name, max(rest - len(details), 0))
     return [(here + marked, head), (here + style, f"{letter} "[:width]), (here, _fit(name + details, rest))]
 
 
@@ -409,17 +409,6 @@ def _fit(text: str, width: int) -> str:
         return text.ljust(width) if len(text) <= width else text[: max(width - 1, 0)] + "…"[:width]
     pieces = _cut_pieces([("", text)], width, "")
     return "".join(piece for _, piece in pieces)
-
-
-def _cut_start(text: str, width: int) -> str:
-    """Return the end of a text, as far as there is room: of directories it tells the most."""
-    if width_of(text) <= width:
-        return text
-    cells, at = 1, len(text)
-    while at and cells + width_of(text[at - 1]) <= width:
-        at -= 1
-        cells += width_of(text[at])
-    return "…" + text[at:]
 
 
 def _cut_pieces(pieces: Line, width: int, here: str) -> Line:

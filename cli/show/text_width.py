@@ -32,3 +32,14 @@ def fitting(text: str, width: int) -> str:
 def cut_end(text: str, width: int) -> str:
     """Return a text of at most ``width`` cells: its end is left out if it is too wide."""
     return text if width_of(text) <= width else fitting(text, width - 1) + "…"
+
+
+def cut_start(text: str, width: int) -> str:
+    """Return the end of a text, as far as there is room: of directories it tells the most."""
+    if width_of(text) <= width:
+        return text
+    cells, at = 1, len(text)
+    while at and cells + width_of(text[at - 1]) <= width:
+        at -= 1
+        cells += width_of(text[at])
+    return "…" + text[at:]
