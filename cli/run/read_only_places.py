@@ -174,8 +174,21 @@ def _of_program(program: str, words: Sequence[str], environment: Mapping[bytes, 
     elif program in _NODE_TOOLS and _is_global(words):
         prefix = "npm_config_prefix=$PWD/.npm yolofs run -- npm install -g …, a prefix in the project"
         yield ReadOnlyPlace(_node_modules(program, words, environment), prefix)
+    elif program == "corepack" and operands[:1] in (["enable"], ["disable"]):
+        directory = "mkdir -p .bin; yolofs run -- corepack enable --install-directory $PWD/.bin"
+        yield ReadOnlyPlace(_corepack_directory(words, environment), directory)
     elif program in _BUILDERS and _installs(words):
         yield ReadOnlyPlace(b"/usr/local", "a prefix or DESTDIR in the project")
+
+
+def _corepack_directory(words: Sequence[str], environment: Mapping[bytes, bytes]) -> bytes:
+    """Return the directory that corepack puts the commands of package managers into."""
+    for option, value in itertools.pairwise([*words, ""]):
+        if option.startswith("--install-directory=") or (option == "--install-directory" and value):
+            return os.fsencode(option.partition("=")[2] or value)
+    search = os.fsdecode(environment.get(b"PATH", os.fsencode(os.defpath)))
+    found = shutil.which("corepack", path=search) or "/usr/bin/corepack"
+    return os.fsencode(os.path.realpath(os.path.dirname(found)))
 
 
 def _installs(words: Sequence[str]) -> bool:

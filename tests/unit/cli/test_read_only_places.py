@@ -33,6 +33,9 @@ def written(*words: str, directory: str = "/home/u/p") -> list[str]:
         (["sh", "-c", "touch '/opt/unfinished"], []),
         (["sh", "script.sh", "/opt/x"], []),
         (["npm", "install", "cowsay"], []),
+        (["corepack", "prepare", "pnpm@9"], []),
+        (["corepack", "enable"], ["/usr/bin"]),
+        (["corepack", "enable", "pnpm", "--install-directory", "/opt/bin"], ["/opt/bin"]),
     ],
 )
 def test_the_paths_that_a_command_writes_are_read_off_its_words(words: list[str], paths: list[str]) -> None:
