@@ -55,7 +55,7 @@ class ReviewModel(CursorMoves):
                 return self._type(key)
             case ReviewMode.LEAVE:
                 self.mode, self.message = ReviewMode.LIST, ""
-                return EndReview() if key in ("y", "q") else None
+                return EndReview() if key == "y" else None
             case ReviewMode.PAGE:
                 return self._page_key(key)
         self.message = ""

@@ -49,7 +49,7 @@ STEPS = (
     Step(("c-d",), ("leave all the same?",)),
     Step(("text:n",), ("space accept",), "leave all the same?"),
     Step(("q",), ("leave all the same?",)),
-    Step(("text:n",), ("space accept",), "leave all the same?"),
+    Step(("text:q",), ("space accept",), "leave all the same?"),
     Step(("enter",), ("this commit would apply 3 changes", "enter commits")),
     Step(("text:x",), ("space accept",), "enter commits"),
     Step(("a",), (), "accepted"),
