@@ -276,7 +276,7 @@ class Session(States):
         if is_reserved_name(os.fsdecode(name)):
             raise UsageError(
                 f"a snapshot cannot be named {display(name)}: that means something else where generations are named",
-                hint="use a name with a letter in it, without '..' and without space around it, and not run N or commit N",
+                hint="use a name with a letter in it, without '..' and space around it, and not run N or commit N",
             )
 
     # ---- the end of a journal
