@@ -9,10 +9,12 @@ journal; they become ``str`` only at the terminal and in TOML, by :func:`display
 from __future__ import annotations
 
 import functools
+import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NewType
 
+from yolofs.errors import UsageError
 from yolofs.text.characters import is_harmless
 
 if TYPE_CHECKING:
@@ -46,6 +48,19 @@ def is_reserved_name(text: str) -> bool:
     """Tell whether a text means something else than a snapshot where generations are named."""
     is_state = text in ("-", "base", "all") or text.isdigit() or numbered_state(text) is not None
     return is_state or ".." in text or text != text.strip()
+
+
+def check_snapshot_name(name: bytes) -> None:
+    """Check that a snapshot may have a name; b"" is none.
+
+    Raises:
+        UsageError: it means something else.
+    """
+    if is_reserved_name(os.fsdecode(name)):
+        raise UsageError(
+            f"a snapshot cannot be named {display(name)}: that means something else where generations are named",
+            hint="use a name with a letter in it, without '..' and space around it, and not run N or commit N",
+        )
 
 
 def parse_relpath(raw: bytes) -> RelPath:

@@ -36,7 +36,7 @@ from yolofs.errors import (
     UsageError,
     YolofsError,
 )
-from yolofs.paths import Generation, display, is_reserved_name
+from yolofs.paths import Generation, check_snapshot_name, display, is_reserved_name
 from yolofs.sandbox.standard_streams import check_descriptors
 from yolofs.sandbox.start_errors import start_error
 from yolofs.system.mounts import is_ours, mounts_at
@@ -79,6 +79,8 @@ def run_command(words: Sequence[bytes], manner: RunManner) -> int:
             if has_news():
                 return run_and_tell([*words, *manner.unsaid])
         _replace_us([*words, *manner.unsaid])
+    if manner.name is not None:
+        check_snapshot_name(manner.name)
     check_descriptors()
     project = find_project()
     session = session_directory(project)

@@ -95,6 +95,12 @@ def test_the_generation_can_be_given_a_name(yolofs: Program) -> None:
     assert yolofs("timeline", "--json").json["generations"][-1]["name"] == "my name"
 
 
+def test_a_name_that_no_generation_can_have_is_refused_before_the_command_runs(yolofs: Program) -> None:
+    said = yolofs.refused("run", "--name", "run 3", "sh", "-c", "echo 1 > named", code=2)
+    assert "a snapshot cannot be named run 3" in said
+    assert "named" not in yolofs("status").out
+
+
 def test_changes_staged_before_a_run_are_not_in_its_summary(yolofs: Program) -> None:
     yolofs("run", "--no-snapshot", "--no-review", "sh", "-c", "echo 1 > earlier")
     done = yolofs("run", "sh", "-c", "echo 1 > later")

@@ -16,12 +16,11 @@ import os
 from typing import TYPE_CHECKING, Self
 
 from yolofs.config.settings import Settings
-from yolofs.errors import UsageError
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
-from yolofs.paths import Generation, display, is_reserved_name
+from yolofs.paths import Generation, check_snapshot_name
 from yolofs.registry.runtime import login_directory, runtime_root
 from yolofs.registry.search import FoundProject
 from yolofs.registry.state import state_directory, state_of
@@ -246,7 +245,7 @@ class Session(States):
             CommitError, TrustError, SessionBusyError: a commit was interrupted, or goes on.
             OSError: the journal cannot be written.
         """
-        self._check_name(name)
+        check_snapshot_name(name)
         self.check_no_interrupted_commit()
         if if_changed and not self.has_unsnapshotted():
             return None
@@ -270,14 +269,6 @@ class Session(States):
         marker = Travel(coarse_clock_ns(), target, os.fsencode(text) if is_name else b"")
         self.journal.append(marker)
         return target, self.timeline.add(marker)
-
-    @staticmethod
-    def _check_name(name: bytes) -> None:
-        if is_reserved_name(os.fsdecode(name)):
-            raise UsageError(
-                f"a snapshot cannot be named {display(name)}: that means something else where generations are named",
-                hint="use a name with a letter in it, without '..' and space around it, and not run N or commit N",
-            )
 
     # ---- the end of a journal
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from yolofs.cli.run.around_a_run import snapshot_name
-from yolofs.session.session import Session
+from yolofs.paths import check_snapshot_name
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from yolofs.session.session import Session
 def test_the_snapshot_of_a_run_is_named_by_its_command(words: list[str], name: str) -> None:
     made = snapshot_name([os.fsencode(word) for word in words])
     assert made == name.encode()
-    Session._check_name(made)
+    check_snapshot_name(made)
 
 
 def test_bytes_that_are_no_text_do_no_harm() -> None:
