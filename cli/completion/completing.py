@@ -67,10 +67,10 @@ def _session(context: click.Context) -> Iterator[Session]:
 
 
 def generation_words(session: Session, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the generations, by number and by name."""
+    """Yield the generations, by number and by name; of several with one name the one it means."""
     for number, marker in enumerate(session.journal.markers, 1):
         name = os.fsdecode(marker.marker.name)
-        if _is_meant(name, incomplete):
+        if _is_meant(name, incomplete) and session.timeline.resolve(name) == number:
             yield CompletionItem(name, help=f"generation {number}")
         if str(number).startswith(incomplete):
             yield CompletionItem(str(number), help=name if name.isprintable() else None)

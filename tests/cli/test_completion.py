@@ -53,6 +53,15 @@ def test_generations_and_names_of_snapshots_are_offered(staged: Program, shell: 
     assert "before it" in offered(staged, "yolofs", "restore", "--from", "", shell=shell)
 
 
+def test_a_name_is_offered_once_with_the_generation_that_it_means(yolofs: Program) -> None:
+    for name in ("tea", "lunch", "tea"):
+        yolofs("snapshot", name)
+    for name in ("lunch", "base"):
+        yolofs("travel", name)
+    found = offered(yolofs, "yolofs", "travel", "")
+    assert [word for word in found if not word.isdigit()] == ["lunch", "tea", "base", "-"]
+
+
 def test_hunks_are_offered_by_their_ids_with_what_they_are(staged: Program) -> None:
     ids = {hunk["path"].rpartition("/")[2]: hunk["id"] for hunk in staged("hunks", "--json").json["hunks"]}
     name = ids["new file"]
