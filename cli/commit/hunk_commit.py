@@ -31,7 +31,7 @@ from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.output import ask, check_can_ask, emit, say
 from yolofs.cli.project.project import changing, find_project, reading, relative_paths
 from yolofs.cli.same_command import same_command_with
-from yolofs.cli.show.held_hunks import check_held, held_fields
+from yolofs.cli.show.held_hunks import check_held, held_fields, hunks_of_range
 from yolofs.cli.show.hunk_lines import title
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -121,7 +121,8 @@ def commit_picked(project: bytes, picks: Picks, wanted: HunkOptions, *, shown_pa
     with reading(project) as session:
         paths = relative_paths(session, wanted.paths)
         up_to = session.timeline.resolve(wanted.up_to) if wanted.up_to is not None else None
-        files = Hunks(session, Tree(), new=session.state(up_to), paths=paths).find(picks)
+        with contextlib.nullcontext() if up_to is None else hunks_of_range(f"..{wanted.up_to}"):
+            files = Hunks(session, Tree(), new=session.state(up_to), paths=paths).find(picks)
         if not wanted.yes and not wanted.dry_run and not shown_paths:
             check_can_ask(instead="yolofs commit --yes --hunk ID")
             _list(session, picks, files.values())

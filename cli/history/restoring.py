@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from yolofs.changes.picks import Picks
 from yolofs.cli.history.missing_paths import nothing_at
 from yolofs.cli.output import emit_json, say
 from yolofs.cli.project.project import changing, find_project, reading_whole, relative_paths
-from yolofs.cli.show.held_hunks import check_held, held_fields
+from yolofs.cli.show.held_hunks import check_held, held_fields, hunks_of_range
 from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.cli.show.marking import marks_of
@@ -18,7 +19,7 @@ from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import YolofsError
 from yolofs.hostcode.mark import Marks
 from yolofs.os_errors import said_as
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, display, numbered_state
 from yolofs.session.history.named_states import named_state, spelled_state, tree_of_named_state
 from yolofs.session.restore import LINKS, Restored, restore
 from yolofs.session.selecting import Hunks, drop_hunks
@@ -59,7 +60,10 @@ def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: boo
     project = find_project()
     with reading_whole(project) as session:  # whoever names what is gone keeps nobody waiting
         paths = relative_paths(session, typed)
-        found = Hunks(session, tree_of_named_state(session, text)[0], paths=paths, only_apart=True).find(picks)
+        source = tree_of_named_state(session, text)[0]
+        is_listed = text == "base" or numbered_state(text) is not None  # hunks takes no range of a run
+        with contextlib.nullcontext() if is_listed else hunks_of_range(f"{text}.."):
+            found = Hunks(session, source, paths=paths, only_apart=True).find(picks)
         paths = [path for file in found.values() for path in file.change.paths]  # where an id is, it stays
     with changing(project, LoanKind.RESTORE, needs_settings=False) as (session, _):
         source, named = tree_of_named_state(session, text)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from yolofs.cli.show.first_lines import MOST_LINES
 from yolofs.cli.show.hunk_lines import hunk_fields
-from yolofs.errors import UnnamedError
-from yolofs.paths import RelPath, absolute, display
+from yolofs.errors import StaleHunkError, UnnamedError
+from yolofs.paths import RelPath, absolute, display, in_shell
 from yolofs.session.selecting import HeldHunk
 
 
@@ -29,6 +31,16 @@ def check_held(held: Sequence[HeldHunk], root: bytes, command: str | None) -> No
     show = _shower(root)
     first = f"{held[0].hunk.kind.value} {show(held[0].hunk.path)}: {held[0].reason(show)}"
     raise UnnamedError(f"{what} only together with others ({first})", hint=hint)
+
+
+@contextlib.contextmanager
+def hunks_of_range(text: str) -> Iterator[None]:
+    """Have the hint for a hunk that does not exist list the hunks of this range."""
+    try:
+        yield
+    except StaleHunkError as error:
+        hint = f"yolofs hunks {in_shell(os.fsencode(text))}"
+        raise StaleHunkError(error.message, ids=error.ids, hint=hint) from error
 
 
 def held_fields(held: Sequence[HeldHunk], root: bytes) -> list[dict[str, Any]]:

@@ -187,6 +187,18 @@ def test_an_id_that_does_not_exist_any_more_is_refused(yolofs: Program, view: Pa
     assert f"there is no hunk {last}" in message
 
 
+def test_for_an_id_of_an_earlier_generation_that_does_not_exist_its_hunks_are_offered(
+    yolofs: Program, view: Path
+) -> None:
+    yolofs("snapshot", "one two")
+    (view / "text").write_text(FIRST)
+    none = ("--hunk", "0" * 16)
+    assert "\nhint: yolofs hunks 'one two..'\n" in yolofs.refused("restore", "--from", "one two", *none, code=20)
+    assert "\nhint: yolofs hunks ..1\n" in yolofs.refused("commit", "--yes", "--up-to", "1", *none, code=20)
+    assert "\nhint: yolofs hunks\n" in yolofs.refused("restore", *none, code=20)
+    assert len(hunks(yolofs, "one two..")) == 1
+
+
 def test_a_hunk_is_looked_for_at_the_path_that_is_named(yolofs: Program, view: Path) -> None:
     first, _ = ids(yolofs, "text")
     yolofs.refused("commit", "--yes", "--hunk", first, "new", code=20)
