@@ -274,8 +274,7 @@ class _ReadyCheck:
             raise OSError(errno.ESTALE, f"commit {step.commit} does not keep it any more", step.path)
         if syscalls.may_never_change(path):
             raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", step.path)
-        if not stat.S_ISDIR(st.st_mode):  # it may get further names when it is back
-            self._looks.add((st.st_ino, looks_of(st)))
+        self._looks.add((st.st_ino, looks_of(st)))
         if step.inside:
             self._note_kept(os.path.dirname(path))
 

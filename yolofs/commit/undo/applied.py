@@ -48,7 +48,6 @@ from yolofs.system.disks import FilesOnDisks, OnDisk
 from yolofs.system.plain_files import read_plain
 
 _MOST_BYTES = 1 << 32
-_ACCESS = 0o777
 
 
 class Applied:
@@ -218,13 +217,21 @@ class Applied:
             return True
         return birth_ns <= max(self.ended_ns, self._changed_ns.get(st.st_ino, 0))
 
-    def is_younger(self, path: bytes, st: os.stat_result) -> bool:
-        """Tell whether something at an absolute path was made, or written to, since the commit
-        ended.
+    def was_changed_since(self, path: bytes, st: os.stat_result) -> bool:
+        """Tell whether something at an absolute path was made, moved there, written to or given
+        other metadata since the commit ended, as far as its times tell.
+
+        Each name that comes or goes changes both times of a directory; each hard link changes the
+        ctime of a file, so of one with several names only its content counts.
         """
-        if stat.S_ISREG(st.st_mode) and self.ended_ns < st.st_mtime_ns <= st.st_ctime_ns:
-            return True
-        return st.st_ctime_ns > self.ended_ns and not self.is_older(path, st)
+        if st.st_ctime_ns <= self.ended_ns:
+            return False
+        if stat.S_ISDIR(st.st_mode):
+            is_told = st.st_mtime_ns != st.st_ctime_ns
+        else:
+            is_written = stat.S_ISREG(st.st_mode) and self.ended_ns < st.st_mtime_ns <= st.st_ctime_ns
+            is_told = is_written or st.st_nlink == 1
+        return is_told or not self.is_older(path, st)
 
     def is_unchanged(self, index: int, st: os.stat_result) -> bool:
         """Tell whether something is what a step (by its index) and those after it have left, its
@@ -291,18 +298,30 @@ class Applied:
             return False
         return has_others(now, self.ready.attributes.get(giving, ()), mode)
 
-    def has_mode_left(self, index: int, st: os.stat_result, store: StoreFiles) -> bool:
-        """Tell whether a directory that a step (by its index) has made has the mode that this gave
-        it, or was only opened since to get in; True if nobody knows any more.
+    def has_access_left(self, index: int, st: os.stat_result, store: StoreFiles) -> bool:
+        """Tell whether a directory that a step (by its index) has made or brought back has the mode
+        and owner that this gave it, as far as it could, or was only opened since to get in; True if
+        nobody knows any more.
         """
         step = self.plan.steps[index]
-        if not isinstance(step, MakeDirectory) or "mode" in self._unset.get(step.path, ()):
-            return True
-        try:
-            mode = store.lstat(step.ino).st_mode & _ACCESS
-        except FileNotFoundError:
-            return True
-        return st.st_mode & _ACCESS in (mode, mode | stat.S_IRWXU)
+        fetched = self._fetches.get(step.number) if isinstance(step, Place) else None
+        given = {looks[2:] for looks in self._looks.get(self._inode_fetched(fetched), ())}
+        if isinstance(step, MakeDirectory):
+            with contextlib.suppress(FileNotFoundError):
+                made = store.lstat(step.ino)
+                given = {(made.st_mode, made.st_uid, made.st_gid)}
+        unset = self._unset.get(step.path, ())
+
+        def is_left(mode: int, uid: int, gid: int) -> bool:
+            has_mode = "mode" in unset or st.st_mode in (mode, mode | stat.S_IRWXU)
+            return has_mode and ("owner" in unset or uid == st.st_uid) and ("group" in unset or gid == st.st_gid)
+
+        return not given or any(is_left(*one) for one in given)
+
+    def _inode_fetched(self, index: int | None) -> int:
+        """Return the inode number of what a step (by its index) has fetched, 0 for None."""
+        step = self.plan.steps[index] if index is not None else None
+        return step.inode if isinstance(step, Fetch) else 0
 
     @cached_property
     def _unset(self) -> dict[RelPath, tuple[str, ...]]:
@@ -359,6 +378,8 @@ class LaterCommit(NamedTuple):
     number: int
     paths: Collection[RelPath]
     """All that it has changed, before and after."""
+    times: Collection[RelPath] = ()
+    """The directories that it has given nothing but a time."""
     takes_back: bool = False
     """Whether it undoes a part of that commit, or of what that has applied again, so that its
     changes are meant.
@@ -396,6 +417,7 @@ class LaterCommit(NamedTuple):
         """
         plan = read_plan(directory)
         paths = {step.path for step in plan.steps if not _is_time_alone(step)}
+        times = {step.path for step in plan.steps if _is_time_alone(step)}
         files: list[OnDisk] = []
         if any(isinstance(step, Rewrite | SetMetadata) for step in plan.steps):
             applied = Applied(number, directory, plan)
@@ -409,6 +431,7 @@ class LaterCommit(NamedTuple):
         return cls(
             number,
             paths,
+            times,
             takes_back,
             undoes=undoes,
             files=FilesOnDisks(files),

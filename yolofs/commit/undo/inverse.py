@@ -115,7 +115,8 @@ class _Inverting(LinksAgain, AsRecords):
                 if step.path not in self._blocked:
                     self._take_away(index, step)
             case Remove():
-                if step.path not in self._kept_away and self._is_free(step.path):
+                is_back = step.number in self._back and self._kept_in(step.number) is None
+                if step.path not in self._kept_away and not is_back and self._is_free(step.path):
                     self._keep(self._old_view(step.path), step.number, replaces=self._renamed_to(step.path))
             case Rewrite() | SetMetadata():
                 self._set_back(index, step)

@@ -185,15 +185,18 @@ class UndoableNames(LeftByCommit):
             later = touching[0]
         if later is not None:
             if not later.takes_back:
-                self._found.stays.setdefault(
-                    path, f"commit {later.number} has changed it since; first: yolofs undo {later.number}"
-                )
+                self._stays_after(later, path)
         elif why:
             self._found.stays.setdefault(path, why)
         else:
             self._found.drifted[path] = None
             return self._force
         return False
+
+    def _stays_after(self, later: LaterCommit, path: RelPath) -> None:
+        self._found.stays.setdefault(
+            path, f"commit {later.number} has changed it since; first: yolofs undo {later.number}"
+        )
 
     def _touching(self, path: RelPath, known: Sequence[OnDisk]) -> Iterator[LaterCommit]:
         """Yield the later commits about a path, newest first, without those of which a part was
@@ -227,37 +230,43 @@ class UndoableNames(LeftByCommit):
         return self._applied.has_others_attributes(index, now, mode)
 
     def _is_directory_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether the host has given no attribute to a directory that the commit has made or
-        brought back, and no mode to one that it has made.
+        """Tell whether a directory that the commit has made or brought back has the mode and owner
+        that this left, and no attributes that it did not give.
         """
-        if self._is_by_later(path, st):
-            return True
-        has_mode = self._applied.has_mode_left(index, st, self._store)
-        return has_mode and not self._has_others_attributes(index, path, st)
+        has_access = self._applied.has_access_left(index, st, self._store)
+        return has_access and not self._has_others_attributes(index, path, st)
 
-    def _blame_inside(self, step: Place) -> bool:
-        """Note what the host has made or written to in a tree that the commit, an undo, has brought
-        back; tell whether there is any that is not to be passed over.
+    def _blame_inside(self, step: Place) -> None:
+        """Note what the host, or a later commit, has made or changed in a tree that the commit, an
+        undo, has brought back; block the tree if there is any that is not to be passed over.
         """
-        found = False
-        for path, st in self._files_below(step.path):
-            is_known = path in self._arrivals or (st.st_ino, st.st_ctime_ns) in self._restored
-            if is_known or not self._applied.is_younger(self._base.path(path), st) or self._is_by_later(path, st):
+        found = list[RelPath]()
+        for path, st in self._all_below(step.path):
+            if path in self._arrivals or not self._applied.was_changed_since(self._base.path(path), st):
                 continue
-            found = not self._blame(path) or found
-        return found
+            if (st.st_ino, st.st_ctime_ns) in self._restored_at(path, st):
+                continue
+            changed_in = next((one for one in reversed(self._later) if path in one.times and not one.takes_back), None)
+            if changed_in is not None and not self._is_by_later(path, st):
+                self._stays_after(changed_in, path)
+                found.append(path)
+            elif not self._blame(path, file=st):
+                found.append(path)
+        if found:
+            self._block_with(step.path, found, "something in it stays")
 
-    def _files_below(self, directory: RelPath) -> Iterator[tuple[RelPath, os.stat_result]]:
-        """Yield all below a directory of base that is no directory, where that may be looked at."""
+    def _all_below(self, directory: RelPath) -> Iterator[tuple[RelPath, os.stat_result]]:
+        """Yield all below a directory of base, where that may be looked at."""
         todo = [directory]
         for place in todo:
             with contextlib.suppress(PermissionError):
                 for path in self._names_in(place):
                     st = self._base.look(path)
-                    if st is not None and stat.S_ISDIR(st.st_mode):
+                    if st is None:
+                        continue
+                    yield path, st
+                    if stat.S_ISDIR(st.st_mode):
                         todo.append(path)
-                    elif st is not None:
-                        yield path, st
 
     def _is_copy_as_left(self, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether nobody has changed a file that the commit copied with its directory."""
@@ -314,8 +323,8 @@ class UndoableNames(LeftByCommit):
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
             is_as_left = self._is_directory_as_left if is_directory else self._is_as_left
             if is_moved or is_as_left(index, step.path, st):
-                if is_directory and not is_moved and isinstance(step, Place) and self._blame_inside(step):
-                    self._blocked.add(step.path)
+                if is_directory and not is_moved and isinstance(step, Place):
+                    self._blame_inside(step)
                 return
             if isinstance(step, Link) and self._is_set_back(step.path, st):
                 return
