@@ -53,7 +53,7 @@ from yolofs.session.generations import States
 from yolofs.session.history.commit_counts import note_counts
 from yolofs.session.history.ended_commits import EndedCommit, ended_commits, named
 from yolofs.session.history.kept_size import forget_sizes
-from yolofs.session.history.other_commits import earlier_times, later_commits, made_anew_since
+from yolofs.session.history.other_commits import OtherCommits, earlier_times, later_commits, made_anew_since
 from yolofs.session.interrupted import CommitSeals
 from yolofs.session.session import Session
 from yolofs.session.undo_changes import changes_of_undo
@@ -206,8 +206,8 @@ def prepare_undo(
     """
     plan = _checked_plan(session, commit)
     applied = Applied(commit.number, commit.directory, plan)
-    anew = made_anew_since(session, commit.number)
-    later = later_commits(session, commit.number)
+    others = OtherCommits(session, commit.number)
+    anew, later = made_anew_since(others), later_commits(others)
     if any(one.takes_back for one in later):
         applied = without_moves_taken_back(applied, session.base, anew)
     seen = _looks_seen(applied, session.base)
@@ -217,7 +217,7 @@ def prepare_undo(
         session.store,
         into=into,
         later=later,
-        earlier_times=earlier_times(session, commit.number),
+        earlier_times=earlier_times(others),
         restored=restored.read_all(session.directory),
         anew=anew,
         force=force,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import NamedTuple
@@ -483,27 +483,46 @@ class EarlierTimes:
     made in between has noted the times that those commits gave.
     """
 
-    def __init__(self) -> None:
-        self._changes: dict[RelPath, list[tuple[int, int, bool]]] = {}
+    def __init__(
+        self, undone: Iterable[Plan] = (), all_since: Callable[[], Iterable[tuple[Plan, bool]]] = lambda: ()
+    ) -> None:
+        """``undone``: the plans of those commits.  ``all_since`` reads the plans of all commits
+        from the first of those on, oldest first, each with whether it is undone.
+        """
+        self._by_undone: dict[RelPath, list[int]] = {}
+        for plan in undone:
+            for path, given_ns, _ in _times_given(plan):
+                self._by_undone.setdefault(path, []).append(given_ns)
+        self._all_since = all_since
+
+    @cached_property
+    def _changes(self) -> dict[RelPath, list[tuple[int, int, bool]]]:
         """By directory, oldest first: the time that a commit gave it, the one before, and whether
         that commit is undone.
         """
-
-    def add(self, plan: Plan, *, is_undone: bool) -> None:
-        """Add a commit, oldest first, from the first one on that is undone."""
-        for step in plan.steps:
-            if isinstance(step, FinishDirectory) and step.was is not None:
-                change = step.mtime_ns, step.was.mtime_ns, is_undone
-                self._changes.setdefault(step.path, []).append(change)
+        changes: dict[RelPath, list[tuple[int, int, bool]]] = {}
+        for plan, is_undone in self._all_since():
+            for path, given_ns, before_ns in _times_given(plan):
+                changes.setdefault(path, []).append((given_ns, before_ns, is_undone))
+        return changes
 
     def before(self, path: RelPath, mtime_ns: int) -> int:
         """Return which time a directory had before those commits that gave it ``mtime_ns``."""
+        if not any(is_kept_as(given_ns, mtime_ns) for given_ns in self._by_undone.get(path, ())):
+            return mtime_ns  # as nearly always: so the plans of many commits need not be read
         for given_ns, before_ns, is_undone in reversed(self._changes.get(path, ())):
             if is_kept_as(given_ns, mtime_ns):
                 if not is_undone:
                     break
                 mtime_ns = before_ns
         return mtime_ns
+
+
+def _times_given(plan: Plan) -> Iterator[tuple[RelPath, int, int]]:
+    """Yield each directory to which a plan gives a time, with that and the one before."""
+    for step in plan.steps:
+        if isinstance(step, FinishDirectory) and step.was is not None:
+            yield step.path, step.mtime_ns, step.was.mtime_ns
 
 
 NO_EARLIER_TIMES = EarlierTimes()

@@ -6,7 +6,7 @@ Each is read from its own directory, by what its seal proves.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -39,9 +39,11 @@ class EndedCommit(msgspec.Struct, frozen=True):
     """Whether it took another one back; the undo of an undo does not, it applies a commit again."""
 
 
-def ended_commits(session: Session, *, last: int | None = None, since: int = 0) -> list[EndedCommit]:
+def ended_commits(
+    session: Session, *, last: int | None = None, since: int = 0, besides: Collection[int] = ()
+) -> list[EndedCommit]:
     """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone,
-    or of those ``since`` a number, those that have.
+    or of those ``since`` a number, and some ``besides``, those that have.
 
     Only later commits tell what became of one, so earlier ones need not be read.
 
@@ -49,7 +51,7 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
         TrustError: the state directory is not the user's alone.
     """
     found: dict[int, EndedCommit] = {}
-    numbers = sorted(number for number in commit_numbers(session.directory) if number >= since)
+    numbers = sorted(number for number in commit_numbers(session.directory) if number >= since or number in besides)
     numbers = numbers[-last if last is not None else 0 :]
     sealer = Sealer.open(session.directory, make=True) if numbers else None
     for number in numbers:

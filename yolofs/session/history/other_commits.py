@@ -7,10 +7,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from yolofs.commit.apply import copy_log
 from yolofs.commit.apply.commit_directory import DamagedNoteError
+from yolofs.commit.plan.plan import Plan
 from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, opened_slots, read_plan
 from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.errors import YolofsError
@@ -25,7 +26,37 @@ _DAMAGED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, er
 """What is said of a file that is gone, or is no plain file."""
 
 
-def later_commits(session: Session, number: int) -> list[LaterCommit]:
+class OtherCommits:
+    """The commits of a session that matter to the undo of one; those before it only if they are
+    undos, or undone.
+    """
+
+    def __init__(self, session: Session, number: int) -> None:
+        """Read what each says of itself: of the earlier ones only whether it is an undo.
+
+        Raises:
+            TrustError: the state directory is not the user's alone.
+            OSError: the disk failed.
+        """
+        self.session = session
+        self.number = number
+        notes = {
+            one: read_undoes(commit_directory(session.directory, one)) for one in commit_numbers(session.directory)
+        }
+        about = {note.commit for note in notes.values() if note is not None}
+        undos = {one for one, note in notes.items() if note is not None}
+        self.ended = ended_commits(session, since=number, besides=undos | about)
+        """Those that have ended, oldest first."""
+        self.first_undone = min(about, default=number)
+        """Nothing is undone of those before it."""
+
+    @property
+    def since(self) -> list[EndedCommit]:
+        """The commit itself and the later ones, oldest first."""
+        return [one for one in self.ended if one.number >= self.number]
+
+
+def later_commits(others: OtherCommits) -> list[LaterCommit]:
     """Return the commits after one that are in force; a commit and the undo of all of it are as if
     neither were.
 
@@ -34,9 +65,9 @@ def later_commits(session: Session, number: int) -> list[LaterCommit]:
 
     One whose plan or notes are damaged is left out: what it has changed counts as drift then.
     """
-    ended = {one.number: one for one in ended_commits(session, since=number) if not one.is_given_up}
-    is_undo = number in ended and ended[number].undoes is not None  # about what an earlier one has applied
-    origins = _origins(ended_commits(session) if is_undo else ended.values())
+    number = others.number
+    ended = {one.number: one for one in others.since if not one.is_given_up}
+    origins = _origins(others.ended)
     gone = {one.number for one in ended.values() if one.is_undone}
     gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
     above = [one for one in ended.values() if one.number > number and one.number not in gone]
@@ -74,34 +105,29 @@ def _takes_back(one: EndedCommit, other: EndedCommit, origins: Mapping[int, int]
     return origins[one.number] == origins[other.number] and one.takes_back != other.takes_back
 
 
-def earlier_times(session: Session, number: int) -> EarlierTimes:
+def earlier_times(others: OtherCommits) -> EarlierTimes:
     """Return the times that directories had before earlier commits that stay undone when this one
     is undone.
 
     An undo gives no time of its own, so those are left out whose commit is still kept.
     """
-    first = min(_taken_back(session.directory), default=number)  # nothing is undone of those before it
-    earlier = [one for one in ended_commits(session, since=first) if one.number < number and not one.is_given_up]
-    undone = {one.number for one in earlier if one.is_undone and number not in one.undone_by}
+    session, number = others.session, others.number
+    undone = {one.number for one in others.ended if one.is_undone and number not in one.undone_by}
     undone |= _applied_again_by(session, number)
-    times = EarlierTimes()
-    numbers = {one.number for one in earlier}
-    for one in earlier:
-        if one.undoes is not None and one.undoes.commit in numbers:
-            continue
-        if undone and one.number >= min(undone):  # nearly always there are none, and plans may be long
+
+    def plans(commits: Sequence[EndedCommit], wanted: Container[int]) -> Iterator[tuple[Plan, bool]]:
+        numbers = {one.number for one in commits if not one.is_given_up}
+        for one in commits:
+            is_wanted = one.number in wanted and one.number < number and not one.is_given_up
+            if not is_wanted or (one.undoes is not None and one.undoes.commit in numbers):
+                continue
             with _passing_over_damage():
-                times.add(read_plan(one.directory), is_undone=one.number in undone)
-    return times
+                yield read_plan(one.directory), one.number in undone
 
+    def all_since() -> Iterator[tuple[Plan, bool]]:
+        return plans(ended_commits(session, since=others.first_undone), range(min(undone), number))
 
-def _taken_back(session: bytes) -> Iterator[int]:
-    """Yield what each undo of the session in a directory says that it undoes: one call of the
-    system for each commit, and one file for each undo.
-    """
-    for number in commit_numbers(session):
-        if (note := read_undoes(commit_directory(session, number))) is not None:
-            yield note.commit
+    return EarlierTimes((plan for plan, _ in plans(others.ended, undone)), all_since)
 
 
 def _applied_again_by(session: Session, number: int) -> set[int]:
@@ -129,11 +155,14 @@ def _passing_over_damage() -> Iterator[None]:
             raise
 
 
-def made_anew_since(session: Session, number: int) -> MadeAnew:
+def made_anew_since(others: OtherCommits) -> MadeAnew:
     """Return what the commits and undos after a commit have made anew, in force or not."""
+    session = others.session
     disk = session.base.on_disk(os.lstat(session.directory).st_dev, 0).disk
     found: list[AnewOfCommit] = []
-    for one in ended_commits(session, since=number + 1):
+    for one in others.since:
+        if one.number == others.number:
+            continue
         copies = copy_log.read(one.directory)
         directories = one.undoes.anew if one.undoes is not None else {}
         if (copies or directories) and not one.is_given_up:

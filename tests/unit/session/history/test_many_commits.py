@@ -104,9 +104,14 @@ def foretell(view: CoreDriver) -> None:
     )
 
 
-def opened_by(work: Callable[[CoreDriver], None], base: Path, count: int) -> int:
+def opened_by(work: Callable[[CoreDriver], None], base: Path, count: int, *, is_first_undone: bool = False) -> int:
     """Return how many files of commits are opened, if there are so many commits."""
     view = view_of(base)
+    if is_first_undone:
+        view.create(b"first", b"first\n", 0o644)
+        view.commit()
+        undo_last(view)
+        view.abort()
     commit(view, range(count))
     view.remount()
     foretell(view)  # which notes how much each of them takes
@@ -122,6 +127,20 @@ def test_no_more_of_many_commits_is_read_than_whether_each_is_an_undo(
 ) -> None:
     few, many = opened_by(work, tmp_path / "few", FEW), opened_by(work, tmp_path / "many", MANY)
     assert many - few <= each * (MANY - FEW) + AROUND
+
+
+def test_an_undo_of_long_ago_has_the_last_one_read_no_more(tmp_path: Path) -> None:
+    few, many = (opened_by(undo_last, tmp_path / f"{count}", count, is_first_undone=True) for count in (FEW, MANY))
+    assert many - few <= MANY - FEW + AROUND
+
+
+def undo_third(view: CoreDriver) -> None:
+    undo(view.session, choose_commit(view.session, 3))
+
+
+def test_an_undo_of_an_old_commit_reads_some_files_of_each_later_one(tmp_path: Path) -> None:
+    few, many = (opened_by(undo_third, tmp_path / f"{count}", count) for count in (FEW, MANY))
+    assert many - few <= 16 * (MANY - FEW)
 
 
 def test_more_journals_are_read_than_files_may_be_open(view: CoreDriver) -> None:
