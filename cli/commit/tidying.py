@@ -93,14 +93,16 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
     return surplus(session.directory, keep, time.time_ns())
 
 
-def tidy(session: Session) -> Sequence[EndedCommit]:
+def tidy(session: Session, *, keeps: int | None = None) -> Sequence[EndedCommit]:
     """After a commit, set aside the commits that are no longer kept.  An error here is only
     reported.  If the settings are not in order, none are: they may say to keep more.
+
+    ``keeps``: the number of a commit that stays this time, and all after it.
     """
     if session.settings_problem:
         return ()
     try:
-        gone = surplus_of(session)
+        gone = [one for one in surplus_of(session) if keeps is None or one.number < keeps]
         put_aside(gone)
     except (YolofsError, OSError) as error:
         warn(f"older commits were not removed: {error.message if isinstance(error, YolofsError) else reason(error)}")

@@ -68,7 +68,7 @@ def undo_commit(project: bytes, request: UndoRequest, *, yes: bool, as_json: boo
             error.root = session.base.root
             raise
         root, directory = session.base.root, session.directory
-        tidy(session)
+        tidy(session, keeps=None if result.is_whole else commit.number)  # the rest of it may be undone next
     remove_tidied(directory)
     if as_json:
         emit_json(document_of(result, root))

@@ -71,6 +71,21 @@ def test_a_file_that_an_undo_has_brought_back_and_another_has_removed_is_no_reas
     assert looks(project) == before
 
 
+def test_a_commit_of_which_a_part_was_undone_is_kept_for_the_rest_of_it(yolofs: Program, project: Path) -> None:
+    (project / ".yolofs.toml").write_text("[keep_commits]\ncount = 2\n")
+    yolofs.trust()
+    names = ("old/q", "old/r", "a.txt")
+    before = {name: looks(project)[name] for name in names}
+    commit(yolofs, ("create", b"other", b"other\n", 0o644))
+    commit(yolofs, *(("append", name.encode(), b"more\n") for name in names))
+    commit(yolofs, ("create", b"last", b"last\n", 0o644))
+    for path in names[:2]:
+        yolofs("undo", "2", path, "--yes")
+    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [2, 3, 4, 5]
+    yolofs("undo", "2", "--yes")
+    assert {name: looks(project)[name] for name in names} == before
+
+
 def test_what_a_later_commit_changed_in_a_directory_that_is_moved_back_is_undone_after_that(
     yolofs: Program, project: Path
 ) -> None:
