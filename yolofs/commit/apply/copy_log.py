@@ -15,6 +15,7 @@ changed it since.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -57,6 +58,10 @@ class Copied(NamedTuple):
     """What the copy was when it was made, if that is noted."""
 
 
+_is_number = re.compile(rb"-?[0-9]+").fullmatch
+"""Times before 1970 are negative."""
+
+
 def add(directory: bytes, copies: Sequence[Copied], *, durable: bool) -> None:
     """Note in a commit's directory what copies were made.
 
@@ -92,7 +97,7 @@ def read(directory: bytes) -> list[Copied]:
     found: list[Copied] = []
     for line in (read_note(os.path.join(directory, _NAME), _MOST_BYTES) or b"").split(b"\n")[:-1]:
         words = line.split(b" ")
-        if len(words) in (7, 12) and all(map(bytes.isdigit, words)):
+        if len(words) in (7, 12) and all(map(_is_number, words)):
             device, inode, birth_ns, links, *now = map(int, words)
             copy = ObjectByDevice((now[0], now[1]), now[2])
             looks = (now[3], now[4], now[5], now[6], now[7]) if len(words) == 12 else None

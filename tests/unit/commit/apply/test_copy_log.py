@@ -16,11 +16,15 @@ ONE = Copied(ObjectByDevice((1, 12), 100), 1, ObjectByDevice((2, 13), 200))
 OTHER = Copied(ObjectByDevice((1, 14), 0), 2, ObjectByDevice((2, 15), 0), (5, 1_700_000_000_000_000_007, 33188, 0, 9))
 
 
+OLD = Copied(ObjectByDevice((1, 16), -100), 2, ObjectByDevice((2, 17), -1), (5, -5_000_000_007, 33188, 0, 9))
+"""Of before 1970."""
+
+
 def test_copies_are_read_in_the_order_in_which_they_were_noted(tmp_path: Path) -> None:
     copy_log.add(bytes(tmp_path), [ONE], durable=True)
     copy_log.add(bytes(tmp_path), [], durable=True)
-    copy_log.add(bytes(tmp_path), [OTHER, ONE], durable=False)
-    assert copy_log.read(bytes(tmp_path)) == [ONE, OTHER, ONE]
+    copy_log.add(bytes(tmp_path), [OTHER, OLD, ONE], durable=False)
+    assert copy_log.read(bytes(tmp_path)) == [ONE, OTHER, OLD, ONE]
 
 
 def test_without_a_note_nothing_was_copied(tmp_path: Path) -> None:
