@@ -166,6 +166,23 @@ def test_what_the_host_has_given_to_a_directory_whose_mode_a_later_commit_has_ch
     assert refused.value.paths == (b"new",)
 
 
+def test_an_attribute_of_a_directory_is_drift_though_a_later_commit_has_changed_the_one_above(project: Path) -> None:
+    act(project, ("chmod", b"tree/sub", 0o700))
+    act(project, ("chmod", b"tree", 0o700))
+    give_attribute(project / "tree/sub")
+    with pytest.raises(ConflictError) as refused:
+        take_back(project, 1)
+    assert refused.value.paths == (b"tree/sub",)
+    assert os.getxattr(project / "tree/sub", "user.host") == b"1"
+
+
+def test_an_attribute_that_a_later_commit_has_given_to_a_directory_is_named_with_that(project: Path) -> None:
+    act(project, ("chmod", b"tree", 0o700))
+    act(project, ("setxattr", b"tree", b"user.one", b"1"))
+    assert take_back(project, 1).stays == {b"tree": "commit 2 has changed it since; first: yolofs undo 2"}
+    assert os.getxattr(project / "tree", "user.one") == b"1"
+
+
 @pytest.mark.parametrize("give", GIVING)
 def test_what_the_host_has_given_to_a_new_directory_is_drift(project: Path, give: Callable[[Path], None]) -> None:
     act(project, ("mkdir", b"new", 0o755), ("create", b"new/file", b"new\n", 0o644))

@@ -378,6 +378,10 @@ class LaterCommit(NamedTuple):
     number: int
     paths: Collection[RelPath]
     """All that it has changed, before and after."""
+    alone: AbstractSet[RelPath] = frozenset()
+    """Those of these paths at which it has changed a directory's own metadata, and nothing else: it
+    is not about what lies in there.
+    """
     times: Collection[RelPath] = ()
     """The directories that it has given nothing but a time."""
     takes_back: bool = False
@@ -416,7 +420,8 @@ class LaterCommit(NamedTuple):
         ``before``: the commit that it came after.
         """
         plan = read_plan(directory)
-        paths = {step.path for step in plan.steps if not _is_time_alone(step)}
+        paths = {step.path for step in plan.steps if not isinstance(step, FinishDirectory)}
+        alone = {step.path for step in plan.of(FinishDirectory) if not _is_time_alone(step)} - paths
         times = {step.path for step in plan.steps if _is_time_alone(step)}
         files: list[OnDisk] = []
         if any(isinstance(step, Rewrite | SetMetadata) for step in plan.steps):
@@ -430,7 +435,8 @@ class LaterCommit(NamedTuple):
         back = frozenset(step.slot for step in plan.of(Fetch) if is_undo and step.commit == undoes)
         return cls(
             number,
-            paths,
+            paths | alone,
+            alone,
             times,
             takes_back,
             undoes=undoes,
@@ -474,7 +480,7 @@ class LaterCommit(NamedTuple):
         is_in = path in self.paths
         while path and not is_in:
             path = split(path)[0]
-            is_in = bool(path) and path in self.paths
+            is_in = bool(path) and path in self.paths and path not in self.alone
         return is_in
 
 

@@ -327,7 +327,7 @@ class _Inverting(LinksAgain, AsRecords):
         is_as_left = self._applied.has_metadata_left(index, step, st, self._store)
         if is_as_left is None:
             is_as_left = self._is_as_before_later(step.path, st)
-        if is_as_left and not self._is_by_later(step.path, st):
+        if is_as_left:
             is_as_left = not self._has_hosts_attributes(index, step, st)
         return is_as_left or self._blame(step.path)
 

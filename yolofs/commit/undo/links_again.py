@@ -59,9 +59,8 @@ class LinksAgain(UndoableNames):
         links = []
         if came is not None and st is not None and self._is_as_left(index, step.path, st):
             links.append((self._applied.was_linked(came), old, st))
-        for inside, _, one in self._inside(step):
-            was = self._applied.was_linked(self._base.on_disk(one.st_dev, one.st_ino))
-            links.append((was, RelPath(os.path.join(old, inside)), one))
+        for inside, path, one in self._inside(step):
+            links.append((self._was_linked(path, one), RelPath(os.path.join(old, inside)), one))
         for was, near, one in links:
             taker = self._taker(was) if was is not None else None
             if was is None or taker is None or self._name_of(was, near, one, self._applied.number) is not None:
@@ -93,7 +92,7 @@ class LinksAgain(UndoableNames):
         :meth:`_link_moved` does.
         """
         for inside, path, st in self._inside(step) if self._applied.has_cut_links else ():
-            was = self._applied.was_linked(self._base.on_disk(st.st_dev, st.st_ino))
+            was = self._was_linked(path, st)
             if was is None:
                 continue
             near = RelPath(os.path.join(self._applied.parks[step.number].path, inside))
@@ -106,6 +105,13 @@ class LinksAgain(UndoableNames):
                 name = first if other is not None and not is_one and _look_alike(other, st) else None
             if name is not None:
                 self._place(RelPath(os.path.join(slot, inside))).link = name
+
+    def _was_linked(self, path: RelPath, st: os.stat_result) -> OnDisk | None:
+        """Return the file with hard links of which the commit made what is at a path, or what that
+        was made for since; None if it is no such copy.
+        """
+        known = map(self._applied.was_linked, self._was_known_by(path, st))
+        return next((was for was in known if was is not None), None)
 
     def _inside(self, step: Place) -> Iterator[tuple[bytes, RelPath, os.stat_result]]:
         """Yield the files in a directory that the commit moved: path in the directory, path in

@@ -270,8 +270,9 @@ class UndoableNames(LeftByCommit):
 
     def _is_copy_as_left(self, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether nobody has changed a file that the commit copied with its directory."""
-        file = self._base.on_disk(st.st_dev, st.st_ino)
-        return self._applied.is_file_as_left(file, st, self._store, self._restored_at(path, st))
+        restored = self._restored_at(path, st)
+        known = self._was_known_by(path, st)
+        return any(self._applied.is_file_as_left(file, st, self._store, restored) for file in known)
 
     def _restored_at(self, path: RelPath, st: os.stat_result) -> AbstractSet[Stamp]:
         """Return the ctimes that tell that a file is what this commit had left at a path.
