@@ -9,7 +9,7 @@ import os
 import stat
 from typing import NamedTuple, TypeAlias
 
-from hypothesis import event, given, note
+from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
 from tests.property.commands_drawn import Act
@@ -122,9 +122,10 @@ def do(world: WorldWithHost, command: Command) -> None:
             return
         try:
             if command.number is None:
-                done = commit(session, selection=wanted)
+                done = f"{commit(session, selection=wanted)}"
             else:
-                done = undo(session, choose_commit(session, numbers[command.number % len(numbers)]), selection=wanted)
+                one = choose_commit(session, numbers[command.number % len(numbers)])
+                done = f"{undo(session, one, selection=wanted)}"
         except YolofsError as error:
             event(f"refused: {type(error).__name__}")
             note(f"{command} -> {error.message}")
@@ -155,5 +156,15 @@ def check(program: Program) -> None:
 
 @by_night(nightly=3000)
 @given(programs)
+@example(  # in a tree that an undo has brought back
+    Program([(b"h0", None)], [[("rmtree", b"q")]], [([], Command(-1)), ([("attribute", 3)], Command(-1))])
+)
+@example(  # to a directory whose mode comes back, below one that a later commit has changed
+    Program(
+        [(b"h0", None)],
+        [[("unlink", b"h0"), ("chmod", b"q/s", 0o700)], [("chmod", b"q", 0o700)]],
+        [([("attribute", 2)], Command(-2))],
+    )
+)
 def test_what_the_host_has_given_stays_in_base(program: Program) -> None:
     check(program)

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from tests.property.test_commit_property import has_second_device
 from tests.property.undone_in_parts import Command, Program, check, programs
 from tests.support.model_steps import by_night
+from tests.support.user_identity import NOBODY
 
 
 @by_night(nightly=2000)
@@ -261,8 +262,34 @@ def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Pro
         [0],
     )
 )
+@example(  # a name has moved there in a directory, which went and came back
+    Program(
+        [(b"h0", None), (b"q/h0", 0)],
+        [[("overwrite", b"h0", b"one\n"), ("rename", b"q", b"p/n")], [("rmtree", b"p")]],
+        [],
+        [],
+    )
+)
 @example(  # an undo of a part is of both names of a file that has left its disk
     Program([(b"h1", None)], [[("rename", b"h1", b"p/h2")]], [Command(0, (b"p/h2",))], [0])
 )
 def test_base_is_what_it_was_where_a_folder_is_another_disk(program: Program) -> None:
     check(program, is_far=True)
+
+
+@pytest.mark.mount
+@by_night(nightly=2000)
+@given(programs)
+@example(  # a closed directory loses a name, and another one goes to another disk
+    Program(
+        [(b"q/h0", None), (b"q/s/h0", 0)],
+        [
+            [("unlink", b"q/h0"), ("chmod", b"q", 0o500)],
+            [("rename", b"q/s", b"p/n"), ("setxattr", b"p/n/h0", b"user.one", b"1")],
+        ],
+        [Command(0, (b"q/h0",))],
+        [1],
+    )
+)
+def test_base_is_what_it_was_for_an_ordinary_user_of_two_disks(program: Program) -> None:
+    check(program, is_far=True, user=NOBODY)

@@ -8,20 +8,25 @@ import contextlib
 import os
 import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import event, note
 from hypothesis import strategies as st
 
 from tests.property.commands_drawn import Act
 from tests.property.commands_world import World, places
+from tests.support import core_driver
 from tests.support.commit_model import Node, scan
 from tests.support.second_disk import mounted_disk
 from tests.support.session_cleaning import remove_sessions_below
+from tests.support.user_identity import acting_as
 from yolofs.changes.changes import compare
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import HardLinksError, YolofsError
+from yolofs.overlay import Owner
 from yolofs.paths import RelPath, split
 from yolofs.session.archive import commit_numbers
 from yolofs.session.commit import commit
@@ -65,7 +70,10 @@ acts = st.one_of(
     st.tuples(st.just("rename"), slots, slots, st.just(2)),
     st.tuples(st.just("rename"), st.sampled_from(FOLDERS), st.sampled_from((b"n", b"p/n", b"q/n", *FOLDERS))),
     st.tuples(st.just("rmtree"), st.sampled_from(FOLDERS)),
-    st.tuples(st.just("chmod"), slots, st.sampled_from((0o600, 0o755))),
+    st.tuples(st.just("chmod"), st.sampled_from((*SLOTS, *FOLDERS)), st.sampled_from((0o500, 0o700, 0o755))),
+    st.tuples(
+        st.just("setxattr"), st.sampled_from((*SLOTS, *FOLDERS)), st.just(b"user.one"), st.sampled_from((b"1", b"2"))
+    ),
     st.tuples(st.just("utimes"), slots, st.sampled_from((1_450_000_000_000_000_000, 1_460_000_000_000_000_000))),
 )
 paths = st.lists(st.sampled_from((*SLOTS, *FOLDERS)), min_size=1, max_size=2).map(tuple)
@@ -306,11 +314,27 @@ def _bound_to(
     return found
 
 
-def check(program: Program, *, state: str | None = None, is_far: bool = False) -> None:
+@contextlib.contextmanager
+def _acting(user: int, root: bytes, own: bytes | None) -> Iterator[None]:
+    """Give a user all that they need for a project, and act as them."""
+    home = os.path.join(os.path.dirname(root), b"home")
+    os.mkdir(home)
+    for top in (os.path.dirname(root), *((os.path.dirname(own),) if own is not None else ())):
+        os.chmod(top, 0o755)
+        for path in (top, *(os.path.join(where, name) for where, names, _ in os.walk(top) for name in names)):
+            os.chown(path, user, user)
+    with pytest.MonkeyPatch.context() as patch, acting_as(user, user):
+        for name in ("HOME", "XDG_STATE_HOME"):
+            patch.setenv(name, os.fsdecode(home))
+        patch.setattr(core_driver, "OWNER", Owner(user, user))
+        yield
+
+
+def check(program: Program, *, state: str | None = None, is_far: bool = False, user: int | None = None) -> None:
     """Go through a program.
 
     ``state`` is a directory on another device, for that of the session.  ``is_far``: one of the
-    folders is another disk.
+    folders is another disk.  ``user``: who does it, and owns all of it; None is this process's.
     """
     with contextlib.ExitStack() as stack:
         root, own = stack.enter_context(places(state))
@@ -318,6 +342,8 @@ def check(program: Program, *, state: str | None = None, is_far: bool = False) -
             os.mkdir(os.path.join(root, folder))
         if is_far:
             stack.enter_context(mounted_disk(Path(os.fsdecode(root), "p")))
+        if user is not None:
+            stack.enter_context(_acting(user, root, own))
         stack.callback(remove_sessions_below, root)
         world = LinkedWorld(root, program.names, own)
         assert scan(root)
