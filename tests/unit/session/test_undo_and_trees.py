@@ -166,6 +166,17 @@ def test_what_the_host_has_given_to_a_directory_whose_mode_a_later_commit_has_ch
     assert refused.value.paths == (b"new",)
 
 
+@pytest.mark.parametrize("also", [[], [("chmod", b"hosts", 0o711)]])
+def test_an_undo_of_an_undo_of_an_undo_brings_back_the_times_of_directories(project: Path, also: list[Act]) -> None:
+    os.utime(project / "hosts", ns=(10**18, 10**18))
+    before = looks(project)
+    act(project, ("create", b"hosts/new", b"new\n", 0o644), *also)
+    after = looks(project)
+    for number in range(1, 7):
+        take_back(project, number)
+        assert looks(project) == (before if number % 2 else after), number
+
+
 def test_an_attribute_of_a_directory_is_drift_though_a_later_commit_has_changed_the_one_above(project: Path) -> None:
     act(project, ("chmod", b"tree/sub", 0o700))
     act(project, ("chmod", b"tree", 0o700))

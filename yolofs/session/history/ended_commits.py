@@ -61,6 +61,19 @@ def ended_commits(
             undone = found.get(one.undoes.commit) if one.undoes is not None else None
             takes_back = one.takes_back and not (undone is not None and undone.takes_back)
             found[number] = msgspec.structs.replace(one, takes_back=takes_back)
+    _note_undos(found)
+    return list(found.values())
+
+
+def as_if_undone(ended: Iterable[EndedCommit], number: int) -> list[EndedCommit]:
+    """Return some commits, oldest first, as they will be when all of one of them is undone."""
+    found = {one.number: msgspec.structs.replace(one, undone_by=(), is_undone=one.number == number) for one in ended}
+    _note_undos(found)
+    return list(found.values())
+
+
+def _note_undos(found: dict[int, EndedCommit]) -> None:
+    """Note of each commit what became of it by those that undo others."""
     for number in sorted(found, reverse=True):  # an undo that was itself undone is not in force
         one = found[number]
         if one.undoes is None or one.is_undone or one.is_damaged or one.undoes.commit not in found:
@@ -70,7 +83,6 @@ def ended_commits(
         if _whole_undos(found, found[of.number]):
             found[of.number] = msgspec.structs.replace(found[of.number], is_undone=True)
     _note_undone_with_what_they_applied(found)
-    return list(found.values())
 
 
 def _whole_undos(found: Mapping[int, EndedCommit], one: EndedCommit) -> list[int]:

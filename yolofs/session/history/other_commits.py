@@ -15,9 +15,8 @@ from yolofs.commit.plan.plan import Plan
 from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, opened_slots, read_plan
 from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.errors import YolofsError
-from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers
-from yolofs.session.history.ended_commits import EndedCommit, ended_commit, ended_commits
+from yolofs.session.history.ended_commits import EndedCommit, as_if_undone, ended_commits
 from yolofs.session.session import Session
 from yolofs.session.undo_notes import read_undoes
 from yolofs.system.disks import OnDisk
@@ -112,8 +111,7 @@ def earlier_times(others: OtherCommits) -> EarlierTimes:
     An undo gives no time of its own, so those are left out whose commit is still kept.
     """
     session, number = others.session, others.number
-    undone = {one.number for one in others.ended if one.is_undone and number not in one.undone_by}
-    undone |= _applied_again_by(session, number)
+    undone = {one.number for one in as_if_undone(others.ended, number) if one.is_undone and one.number < number}
 
     def plans(commits: Sequence[EndedCommit], wanted: Container[int]) -> Iterator[tuple[Plan, bool]]:
         numbers = {one.number for one in commits if not one.is_given_up}
@@ -128,19 +126,6 @@ def earlier_times(others: OtherCommits) -> EarlierTimes:
         return plans(ended_commits(session, since=others.first_undone), range(min(undone), number))
 
     return EarlierTimes((plan for plan, _ in plans(others.ended, undone)), all_since)
-
-
-def _applied_again_by(session: Session, number: int) -> set[int]:
-    """Return the commit that the commit of this number has applied again, by undoing its undo;
-    empty if it is none such.
-    """
-    sealer = Sealer.open(session.directory, make=True)
-    for _ in range(2):
-        one = ended_commit(session.directory, number, sealer)
-        if one is None or one.undoes is None:
-            return set()
-        number = one.undoes.commit
-    return {number}
 
 
 @contextlib.contextmanager
