@@ -262,6 +262,17 @@ def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Pro
         [0],
     )
 )
+@example(  # both names of a file have come back and gone again: an undo of the rest brings back neither
+    Program(
+        [(b"p/h0", None), (b"p/h2", 0)],
+        [
+            [("unlink", b"p/h0"), ("unlink", b"p/h2"), ("create", b"h1", b"one\n", 0o644)],
+            [("create", b"h2", b"one\n", 0o644)],
+        ],
+        [Command(0, (b"p",)), Command(None)],
+        [1, 0, 1, 1],
+    )
+)
 @example(  # a name has moved there in a directory, which went and came back
     Program(
         [(b"h0", None), (b"q/h0", 0)],

@@ -402,6 +402,10 @@ class LaterCommit(NamedTuple):
     """The slots of that commit from which it, as an undo of a part, took the kept thing, in whole
     or in part.
     """
+    arrivals: AbstractSet[RelPath] = frozenset()
+    """The names at which it put something back, as an undo of a part of that commit; of hard links
+    that came back together it has taken one from its slot.
+    """
     directory: bytes = b""
     """Its own."""
 
@@ -444,6 +448,9 @@ class LaterCommit(NamedTuple):
             kept=kept,
             opened=opened,
             brought_back=back,
+            arrivals=frozenset(step.path for step in plan.steps if isinstance(step, Place | Link))
+            if is_undo
+            else frozenset(),
             directory=directory,
         )
 

@@ -135,6 +135,11 @@ class UndoableNames(LeftByCommit):
         """The slots whose kept thing an undo of a part has brought back, whatever became of it
         since.
         """
+        self._names_back = self._slots_of_names(frozenset[RelPath]().union(*(one.arrivals for one in later)))
+        """The slots of names that an undo of a part has brought back, maybe as hard links of each
+        other: then what is kept there has stayed.
+        """
+        self._back |= self._names_back
         self._found = Inverse()
         self._places: dict[RelPath, NameAfterUndo] = {}
         """By the path at which it is to show."""
@@ -370,8 +375,23 @@ class UndoableNames(LeftByCommit):
         return is_ours and (st.st_ino, st.st_ctime_ns) in self._restored
 
     def _kept_in(self, slot: int) -> os.stat_result | None:
-        """Return what the commit keeps in a slot; None if it does not keep all of it any more."""
-        return self._applied.kept(slot) if slot not in self._opened else None
+        """Return what the commit keeps in a slot; None if it does not keep all of it any more, or
+        if the name is back.
+        """
+        return self._applied.kept(slot) if slot not in self._opened | self._names_back else None
+
+    def _slots_of_names(self, names: AbstractSet[RelPath]) -> frozenset[int]:
+        """Return the slots of what base had, before the commit, at names of now."""
+        steps = self._applied.plan.steps if names else ()
+        removed = {
+            one.number for one in steps if isinstance(one, Remove) and {*self._present_names(one.path)[1:]} & names
+        }
+        replaced = {
+            one.number
+            for one in steps
+            if isinstance(one, Create | Place | Link | Duplicate) and one.replaced is not None and one.path in names
+        }
+        return frozenset(removed | replaced)
 
     def _settle(self) -> bool:
         """Block what cannot be undone because something else stays; return whether anything was
