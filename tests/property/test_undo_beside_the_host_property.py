@@ -121,16 +121,13 @@ def do(world: WorldWithHost, command: Command) -> None:
         if not numbers:
             return
         try:
-            if command.number is None:
-                done = f"{commit(session, selection=wanted)}"
-            else:
-                one = choose_commit(session, numbers[command.number % len(numbers)])
-                done = f"{undo(session, one, selection=wanted)}"
+            one = choose_commit(session, numbers[(command.number or 0) % len(numbers)])
+            done = undo(session, one, selection=wanted)
         except YolofsError as error:
             event(f"refused: {type(error).__name__}")
             note(f"{command} -> {error.message}")
             return
-    event("undone" if command.number is not None else "committed")
+    event("undone")
     note(f"{command} -> {done}")
 
 
