@@ -288,6 +288,7 @@ def test_base_is_what_it_was_where_a_folder_is_another_disk(program: Program) ->
     check(program, is_far=True)
 
 
+@pytest.mark.root_only
 @pytest.mark.mount
 @by_night(nightly=2000)
 @given(programs)

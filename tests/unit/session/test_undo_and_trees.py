@@ -18,7 +18,6 @@ from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import UndoResult, choose_commit, undo
 
 Act = tuple[str, *tuple[bytes | int, ...]]
-is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def make_folder(path: Path) -> None:
     path.mkdir()
 
 
-GIVING = [give_attribute, give_mode, give_setgid, pytest.param(give_owner, marks=is_root)]
+GIVING = [give_attribute, give_mode, give_setgid, pytest.param(give_owner, marks=pytest.mark.root_only)]
 
 
 @pytest.mark.parametrize("give", GIVING)
