@@ -102,6 +102,18 @@ def test_holes_cannot_be_found(sides: Sides) -> None:
     assert sides.both(look) == ((0, 1 << 20), (0, 12_288))
 
 
+def test_what_is_appended_may_go_over_what_the_host_has_added(sides: Sides, base: Path) -> None:
+    def last(at: Path) -> bytes:
+        fd = os.open(at / "f", os.O_RDWR | os.O_APPEND)
+        with (base / "f" if at == sides.view else at / "f").open("ab") as by_the_host:
+            by_the_host.write(b"host")
+        os.write(fd, b"view")
+        os.close(fd)
+        return (at / "f").read_bytes()[1 << 20 :]
+
+    assert sides.both(last) == (b"view", b"hostview")
+
+
 @pytest.mark.parametrize(
     ("request_", "argument", "expected"),
     [

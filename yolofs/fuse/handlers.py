@@ -384,15 +384,15 @@ class Handlers:
         """
         return partial(_read, os.dup(self.overlay.read_fd(self._files[handle])), offset, size)
 
-    def write(self, handle: int, offset: int, data: bytes | memoryview) -> int:
-        """Write to an open file."""
+    def write(self, handle: int, offset: int, data: bytes | memoryview, *, appends: bool = False) -> int:
+        """Write to an open file; ``appends``: at its end, wherever the kernel takes that to be."""
         inode = self._files[handle]
         staged = inode.staged
         if staged is None or staged.ino < self.overlay.fresh_from or staged.origin is not None:
             self._postpone(inode)
         elif self.changing:
             self._check_at_rest(inode)
-        return self.overlay.write(inode, offset, data)
+        return self.overlay.write(inode, offset, data, appends=appends)
 
     def drop_setuid(self, handle: int) -> None:
         """Take the setuid and setgid bits of an open file away, as somebody writes to it who may

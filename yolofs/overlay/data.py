@@ -139,20 +139,26 @@ class Data:
         fd = inode.fd
         return fd if fd >= 0 else self._descriptors.of(inode, write=False)
 
-    def write(self, inode: Inode, offset: int, data: bytes | memoryview) -> int:
+    def write(self, inode: Inode, offset: int, data: bytes | memoryview, *, appends: bool = False) -> int:
         """Write ``data`` at ``offset`` and return how many bytes were written.
 
         A file that so far came from base, or from before the last marker, is copied up first.
+        ``appends``: to the end, which ``offset`` is by what the kernel knows.  Danger: it asks for
+        no size before it appends, and would write over what the host has added since it knew one.
         """
         staged = inode.staged
         if staged is None or staged.ino < self._layers.fresh_from or staged.origin is not None:
             self._big_copies.own_data(inode)
         elif self._recording.run_of_request is not None:
             self._recording.sign(staged)
+        fd = inode.fd if inode.fd_writes else self._descriptors.of(inode, write=True)
+        if appends and (end := os.lseek(fd, 0, os.SEEK_END)) != offset:
+            offset = end
+            self._layers.outdated[inode.number] = NO_PAGES  # the kernel keeps what it has written at another place
         if (offset | offset + len(data)) & _IN_PAGE:
             inode.ragged += 1
         inode.changes += 1
-        return os.pwrite(inode.fd if inode.fd_writes else self._descriptors.of(inode, write=True), data, offset)
+        return os.pwrite(fd, data, offset)
 
     def fallocate(self, inode: Inode, mode: int, offset: int, length: int) -> None:
         """Allocate or free room in an open file, as fallocate(2): all that the store's disk can do.

@@ -42,6 +42,7 @@ from yolofs.fuse.direct.kernel_protocol import (
     SETXATTR_ACL_KILL_SGID,
     SETXATTR_EXT_IN,
     SETXATTR_IN,
+    WRITE_CACHE,
     WRITE_DATA_AT,
     WRITE_IN,
     WRITE_KILL_SUIDGID,
@@ -428,10 +429,11 @@ class DeviceServer:
 
     def _write(self, node: int, size: int) -> Reply:
         """Write, and take setuid and setgid bits away where the kernel leaves that to us."""
-        handle, offset, length, flags = WRITE_IN.unpack_from(self._buffer, IN_SIZE)
+        handle, offset, length, flags, of_file = WRITE_IN.unpack_from(self._buffer, IN_SIZE)
         self._current_run.sent_through(handle)
         data = self._bytes[WRITE_DATA_AT : WRITE_DATA_AT + length]  # as it came: a copy takes as long as the write
-        written = self._handlers.write(handle, offset, data)
+        appends = of_file & os.O_APPEND != 0 and not flags & WRITE_CACHE
+        written = self._handlers.write(handle, offset, data, appends=appends)
         if flags & WRITE_KILL_SUIDGID:
             self._handlers.drop_setuid(handle)
         return self._replies.count(self._unique, written)

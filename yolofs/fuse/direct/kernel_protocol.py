@@ -109,8 +109,8 @@ MKDIR_IN: Final = Struct("=II")
 RENAME2_IN: Final = Struct("=QI")
 IO_IN: Final = Struct("=QQI")
 """Of read, write and readdir: handle, offset, size."""
-WRITE_IN: Final = Struct("=QQII")
-"""handle, offset, size, flags"""
+WRITE_IN: Final = Struct("=QQII8xI")
+"""handle, offset, size, flags of the kernel's own, flags of the open file"""
 WRITE_DATA_AT: Final = IN_SIZE + 40
 SETATTR_IN: Final = Struct("=I4xQQ8xqqqIIIIIII")
 """valid, handle, size, atime, mtime, ctime, their nanoseconds, mode, unused, uid, gid."""
@@ -144,6 +144,8 @@ class Valid:
     KILL_SUIDGID: Final = 1 << 11
 
 
+WRITE_CACHE: Final = 1 << 0
+"""Of a write: the kernel writes out pages of a mapping, by whichever open file it finds."""
 WRITE_KILL_SUIDGID: Final = 1 << 2
 """Of a write: by somebody who may not keep setuid and setgid bits."""
 SETXATTR_ACL_KILL_SGID: Final = 1 << 0
