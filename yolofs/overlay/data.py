@@ -179,9 +179,10 @@ class Data:
         Raises:
             OSError: as copy_file_range(2); EXDEV if the disks cannot do that.
         """
-        fd = self._fd_to_change(target)
-        length = min(length, MOST_RANGE_BYTES)
-        return os.copy_file_range(self.read_fd(source), fd, length, source_offset, offset)
+        self._fd_to_change(target)
+        source_fd = self.read_fd(source)  # for which the target's may have been closed
+        target_fd = self._descriptors.of(target, write=True)
+        return os.copy_file_range(source_fd, target_fd, min(length, MOST_RANGE_BYTES), source_offset, offset)
 
     def _fd_to_change(self, inode: Inode) -> int:
         """Return a descriptor to change the content of an open file by, copied up first if it comes
