@@ -149,7 +149,7 @@ def compare(overlay: Overlay, inodes: list[Inode], own: RuleSet, preset: RuleSet
 
     def open_and_close(handlers: Handlers) -> None:
         for inode in inodes:
-            handlers.release(handlers.open(inode.number, os.O_RDONLY, 0).handle)
+            handlers.release(handlers.open(inode.number, os.O_RDONLY).handle)
 
     def create_and_close(handlers: Handlers) -> None:
         for _ in inodes:

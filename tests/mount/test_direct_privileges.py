@@ -4,6 +4,7 @@ it: with the transport of our own and extended attributes, compared with a plain
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.mount.hard_links import Mounter
-from tests.mount.probes.tools import as_other, outcome
+from tests.mount.probes.tools import as_other, libc, outcome
 from tests.support.ext4_disk import ext4_disk
 from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.fuse.trace import Trace
@@ -141,3 +142,45 @@ def test_a_write_costs_one_more_request_at_most_after_attributes_were_told(base:
             file.write(b"x")
     assert trace.counts()["write"] == 500
     assert trace.counts().get("getxattr", 0) <= 2
+
+
+CAP_FSETID = 4
+_HEAD, _SETS = struct.pack("<Ii", 0x20080522, 0), struct.Struct("<6I")
+
+
+def without_fsetid(change: Callable[[], Any]) -> Any:
+    """Do something as root who may not keep setuid and setgid bits, as in a sandbox."""
+
+    def work() -> Any:
+        sets = ctypes.create_string_buffer(_SETS.size)
+        assert libc.capget(_HEAD, sets) == 0
+        effective, *others = _SETS.unpack(sets.raw)
+        assert libc.capset(_HEAD, _SETS.pack(effective & ~(1 << CAP_FSETID), *others)) == 0
+        return change()
+
+    return as_other(work, uid=0, gid=0)
+
+
+EMPTIES = {"open": os.O_WRONLY | os.O_TRUNC, "create": os.O_WRONLY | os.O_CREAT | os.O_TRUNC}
+
+
+def test_root_that_may_not_keep_them_takes_the_bits_away_by_emptying_a_program(base: Path, mounted: Mounter) -> None:
+    places = base, base.parent / "plain"
+    for place in places:
+        for name in EMPTIES:
+            for mode in MODES:
+                (place / f"{name}-{mode:o}").write_bytes(b"content")
+                (place / f"{name}-{mode:o}").chmod(mode)
+    view = mounted(make_transport=DirectTransport, allow_other=True, xattrs=True)
+    left = []
+    for place in (Path(os.fsdecode(view.mountpoint)), places[1]):
+        paths = {place / f"{name}-{mode:o}": flags for name, flags in EMPTIES.items() for mode in MODES}
+
+        def empty(paths: dict[Path, int] = paths) -> None:
+            for path, flags in paths.items():
+                os.close(os.open(path, flags, 0o644))
+
+        without_fsetid(empty)
+        left.append([(path.name, oct(path.stat().st_mode), path.stat().st_size) for path in paths])
+    assert left[0] == left[1]
+    assert {mode for _, mode, _ in left[0]} == {"0o100777", "0o100766"}

@@ -117,7 +117,7 @@ def test_the_descriptor_of_a_base_file_is_not_taken_for_the_store_inode(base: Pa
         attr = handlers.lookup(1, b"f").attr
         assert attr is not None
         handlers.setattr(attr.number, 0o600, None, None, None, None, None)
-        opened = handlers.open(attr.number, os.O_RDONLY, 0)
+        opened = handlers.open(attr.number, os.O_RDONLY)
         assert bytes(handlers.read(opened.handle, 0, 100) or b"") == b"content"
         handlers.release(opened.handle)
         store_inode = stored(base)[1].st_ino

@@ -37,4 +37,4 @@ def open_file(handlers: Handlers, name: bytes, flags: int = os.O_RDONLY) -> int:
     """Open a file at the top and return its handle."""
     attr = handlers.lookup(1, name).attr
     assert attr is not None
-    return handlers.open(attr.number, flags, 0).handle
+    return handlers.open(attr.number, flags).handle

@@ -288,18 +288,24 @@ class Handlers:
 
     # ---- files
 
-    def open(self, number: int, flags: int, uid: int, *, is_judged: bool = True) -> Opened:
-        """Open a file for a process of the user ``uid``; the kernel owes a release."""
+    def open(self, number: int, flags: int, *, may_keep_setuid: bool = True, is_judged: bool = True) -> Opened:
+        """Open a file; the kernel owes a release.  ``may_keep_setuid``: whoever empties it so may keep
+        its setuid and setgid bits.
+        """
         inode = self._inode(number)
         if is_judged:
             self.gate.check_open(inode, flags)
         if flags & os.O_TRUNC and self.changing:
             self._check_at_rest(inode)
-        still_known = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
+        still_known = self.overlay.open(inode, flags, may_keep_setuid=may_keep_setuid)
         return Opened(self._file_handle(inode, flags), still_known, number)
 
-    def create(self, parent: int, name: bytes, mode: int, flags: int, owner: Owner) -> tuple[Opened, EntryReply]:
-        """Create and open a file, or open the one that is there unless ``flags`` hold O_EXCL."""
+    def create(
+        self, parent: int, name: bytes, mode: int, flags: int, owner: Owner, *, may_keep_setuid: bool = True
+    ) -> tuple[Opened, EntryReply]:
+        """Create and open a file, or open the one that is there (as :meth:`open`) unless ``flags``
+        hold O_EXCL.
+        """
         directory = self._inode(parent)
         if not self.gate.verdict_below(directory, name).may_write and not self._exists(directory, name):
             self.gate.check_create(directory, name)
@@ -309,7 +315,7 @@ class Handlers:
         except FileExistsError:
             if flags & os.O_EXCL:
                 raise
-            return self._open_existing(directory, name, flags, owner)
+            return self._open_existing(directory, name, flags, may_keep_setuid=may_keep_setuid)
         opened = Opened(self._file_handle(inode, flags), ALL_STILL_KNOWN, inode.number)
         return opened, self._answer(directory, name, attr)
 
@@ -322,7 +328,9 @@ class Handlers:
         opened = Opened(self._file_handle(inode, flags), ALL_STILL_KNOWN, inode.number)
         return opened, EntryReply(self._as_shown(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
-    def _open_existing(self, directory: Inode, name: bytes, flags: int, owner: Owner) -> tuple[Opened, EntryReply]:
+    def _open_existing(
+        self, directory: Inode, name: bytes, flags: int, *, may_keep_setuid: bool
+    ) -> tuple[Opened, EntryReply]:
         found = self.overlay.lookup(directory, name)
         if found is None:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
@@ -330,7 +338,7 @@ class Handlers:
         try:
             if inode.kind != stat.S_IFREG:
                 raise OSError(errno.EISDIR if inode.is_directory else errno.EEXIST, "not a regular file")
-            opened = self.open(inode.number, flags, owner.uid)
+            opened = self.open(inode.number, flags, may_keep_setuid=may_keep_setuid)
             try:
                 return opened, self._answer(directory, name, self.overlay.getattr(inode))
             except BaseException:

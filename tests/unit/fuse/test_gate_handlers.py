@@ -49,7 +49,7 @@ def test_a_name_whose_directory_is_forgotten_is_none_of_the_files_names_any_more
     look_up(handlers, "d/f")
     number = look_up(handlers, "e/f")
     handlers.forget([(number, 1), (directory, 2)])
-    handlers.release(handlers.open(number, os.O_RDONLY, 0).handle)
+    handlers.release(handlers.open(number, os.O_RDONLY).handle)
 
 
 def test_nothing_is_told_of_what_is_held_and_hidden_by_now(base: Path, handlers: Handlers) -> None:
@@ -65,7 +65,7 @@ def test_nothing_is_told_of_what_is_held_and_hidden_by_now(base: Path, handlers:
             handlers.listxattr,
             lambda number: handlers.getxattr(number, b"security.capability"),
             lambda number: handlers.getxattr(number, b"user.note"),
-            lambda number: handlers.open(number, os.O_RDONLY, 0),
+            lambda number: handlers.open(number, os.O_RDONLY),
         ),
         "link": (handlers.getattr, handlers.readlink),
         "directory": (handlers.getattr, handlers.opendir),
@@ -85,7 +85,7 @@ def test_a_name_that_base_has_is_judged_though_the_view_has_removed_it(base: Pat
     handlers.unlink(look_up(handlers, "gone"), b"f")
     handlers.gate.book.replace(rule_set(base, path_rule(base, "gone", RuleState.READ_ONLY)))
     with refused():
-        handlers.open(look_up(handlers, "open/f"), os.O_WRONLY, 0)
+        handlers.open(look_up(handlers, "open/f"), os.O_WRONLY)
 
 
 def test_a_listing_is_not_told_again_under_other_rules(base: Path, handlers: Handlers) -> None:
@@ -177,16 +177,16 @@ def test_a_permission_to_read_is_none_to_write(base: Path, handlers: Handlers) -
     handlers.gate.book.replace(rule_set(base, rule := path_rule(base, "file", RuleState.ASK)))
     number = look_up(handlers, "file")
     with handlers.gate.granting(frozenset([(rule.path, False)])):
-        handlers.release(handlers.open(number, os.O_RDONLY, 0).handle)
+        handlers.release(handlers.open(number, os.O_RDONLY).handle)
         for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_TRUNC):
             with pytest.raises(UndecidedError):
-                handlers.open(number, flags, 0)
+                handlers.open(number, flags)
 
 
 def test_a_handle_for_writing_is_good_for_sizes_and_times_only(base: Path, handlers: Handlers) -> None:
     (base / "file").touch()
     number = look_up(handlers, "file")
-    opened = handlers.open(number, os.O_WRONLY, 0)
+    opened = handlers.open(number, os.O_WRONLY)
     handlers.gate.book.replace(rule_set(base, path_rule(base, "file", RuleState.READ_ONLY)))
     handlers.setattr(number, None, None, None, 7, 1, 1, is_open=True)
     for mode, uid, gid in ((0o777, None, None), (None, os.getuid(), None), (None, None, os.getgid())):

@@ -38,6 +38,7 @@ from yolofs.fuse.direct.kernel_protocol import (
     LSEEK_IN,
     OPCODES,
     OPEN_IN,
+    OPEN_KILL_SUIDGID,
     SETATTR_IN,
     SETXATTR_ACL_KILL_SGID,
     SETXATTR_EXT_IN,
@@ -394,9 +395,10 @@ class DeviceServer:
     # ---- files
 
     def _open(self, node: int, size: int) -> Reply:
-        (flags,) = OPEN_IN.unpack_from(self._buffer, IN_SIZE)
+        flags, kernels_flags = OPEN_IN.unpack_from(self._buffer, IN_SIZE)
         is_own = self.pid in self._own_threads
-        opened = self._handlers.open(node, flags, self._uid, is_judged=not is_own)
+        keeps_setuid = self._may_keep_setuid(kernels_flags)
+        opened = self._handlers.open(node, flags, may_keep_setuid=keeps_setuid, is_judged=not is_own)
         if flags & os.O_ACCMODE:
             self._current_run.opened(opened.handle)
         if is_own:
@@ -406,9 +408,17 @@ class DeviceServer:
             self._notices.forget_attributes(node)
         return self._replies.opened(self._unique, opened.handle, KEEP_CACHE if keeps.pages else 0)
 
+    def _may_keep_setuid(self, kernels_flags: int) -> bool:
+        """Tell whether whoever empties a file by opening it may keep its setuid and setgid bits: as
+        the kernel says, or else only root.
+        """
+        return not kernels_flags & OPEN_KILL_SUIDGID if self._takes_privileges_away else self._uid == 0
+
     def _create(self, node: int, size: int) -> Reply:
         name, mode, flags, umask = incoming.create(self._buffer, size)
-        opened, answer = self._handlers.create(node, name, mode, flags, self._owner(umask))
+        keeps_setuid = self._may_keep_setuid(incoming.kernels_flags_of_create(self._buffer))
+        owner = self._owner(umask)
+        opened, answer = self._handlers.create(node, name, mode, flags, owner, may_keep_setuid=keeps_setuid)
         self._current_run.opened(opened.handle)
         return self._replies.created(self._unique, opened, answer)
 

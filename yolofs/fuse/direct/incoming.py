@@ -46,8 +46,13 @@ def name(buffer: Buffer, size: int) -> bytes:
 
 def create(buffer: Buffer, size: int) -> tuple[bytes, int, int, int]:
     """Return name, mode, flags and umask of a file to be made and opened."""
-    flags, mode, umask = CREATE_IN.unpack_from(buffer, IN_SIZE)
+    flags, mode, umask, _ = CREATE_IN.unpack_from(buffer, IN_SIZE)
     return bytes(buffer[_CREATE_NAME_AT : size - 1]), mode, flags, umask
+
+
+def kernels_flags_of_create(buffer: Buffer) -> int:
+    """Return the kernel's own flags of such a request."""
+    return int(CREATE_IN.unpack_from(buffer, IN_SIZE)[3])
 
 
 def mknod(buffer: Buffer, size: int) -> tuple[bytes, int, int, int]:

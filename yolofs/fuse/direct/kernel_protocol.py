@@ -101,8 +101,9 @@ IN: Final = Struct("=4xIQQIII4x")
 IN_SIZE: Final = 40
 HANDLE: Final = Struct("=Q")
 """Of release, releasedir and fsync; the directory of a link or rename; the count of a forget."""
-OPEN_IN: Final = Struct("=I")
-CREATE_IN: Final = Struct("=III")
+OPEN_IN: Final = Struct("=II")
+"""Flags of the open file, and of the kernel's own."""
+CREATE_IN: Final = Struct("=IIII")
 MKNOD_IN: Final = Struct("=III")
 MKDIR_IN: Final = Struct("=II")
 """Each ends with the umask of whoever makes it."""
@@ -146,6 +147,8 @@ class Valid:
 
 WRITE_CACHE: Final = 1 << 0
 """Of a write: the kernel writes out pages of a mapping, by whichever open file it finds."""
+OPEN_KILL_SUIDGID: Final = 1 << 0
+"""Of an open or create that empties a file: by somebody who may not keep setuid and setgid bits."""
 WRITE_KILL_SUIDGID: Final = 1 << 2
 """Of a write: by somebody who may not keep setuid and setgid bits."""
 SETXATTR_ACL_KILL_SGID: Final = 1 << 0

@@ -254,7 +254,7 @@ class Adapter(Requests, pyfuse3.Operations):
     @answering(RequestKind.OPEN)
     def open(self, number: int, flags: int, ctx: pyfuse3.RequestContext) -> FileInfo:
         is_own = ctx.pid in self._own_threads
-        opened = self._handlers.open(number, flags, ctx.uid, is_judged=not is_own)
+        opened = self._handlers.open(number, flags, may_keep_setuid=ctx.uid == 0, is_judged=not is_own)
         if flags & os.O_ACCMODE:
             self.current_run.opened(opened.handle)
         if is_own:
@@ -267,7 +267,8 @@ class Adapter(Requests, pyfuse3.Operations):
     def create(
         self, parent: int, name: bytes, mode: int, flags: int, ctx: pyfuse3.RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
-        opened, answer = self._handlers.create(parent, name, mode, flags, Owner(ctx.uid, ctx.gid))
+        owner, is_root = Owner(ctx.uid, ctx.gid), ctx.uid == 0
+        opened, answer = self._handlers.create(parent, name, mode, flags, owner, may_keep_setuid=is_root)
         self.current_run.opened(opened.handle)
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages), _entry(answer)
 
