@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
 import time
@@ -10,11 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.mount.probes.tools import libc
 from tests.support.in_process import MountedView
+from tests.support.transports import IS_DIRECT
 from yolofs.system.clock import coarse_clock_ns
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
+UTIME_NOW, UTIME_OMIT = (1 << 30) - 1, (1 << 30) - 2
+
+
+class Timespec(ctypes.Structure):
+    """As utimensat(2) takes it."""
+
+    _fields_ = (("sec", ctypes.c_long), ("nsec", ctypes.c_long))
 
 
 def moved(path: Path, operation: Callable[[], object]) -> str:
@@ -85,3 +95,32 @@ def test_emptying_an_empty_file_moves_its_times_and_keeps_its_mode(base: Path, m
         assert after.st_ctime_ns >= before.st_ctime_ns
         if mode == 0o644:
             assert stat.S_IMODE(after.st_mode) == mode
+
+
+@pytest.mark.skipif(not IS_DIRECT, reason="pyfuse3 tells a time of its own for now")
+@pytest.mark.parametrize("name", ["base", "new", "link", "directory"])
+def test_a_time_of_now_is_by_the_clock_that_stamps_writes(base: Path, mounted: Mounter, name: str) -> None:
+    (base / "base").touch()
+    path = Path(os.fsdecode(mounted().mountpoint)) / name
+    {"new": path.touch, "link": lambda: path.symlink_to("x"), "directory": path.mkdir}.get(name, lambda: None)()
+    for _ in range(20):
+        os.utime(path, follow_symlinks=False)
+        st = path.lstat()
+        assert st.st_atime_ns == st.st_mtime_ns == st.st_ctime_ns
+
+
+@pytest.mark.skipif(not IS_DIRECT, reason="pyfuse3 tells a time of its own for now")
+@pytest.mark.parametrize("is_mtime", [False, True], ids=["atime", "mtime"])
+def test_one_time_may_be_now_and_the_other_one_given_or_left(base: Path, mounted: Mounter, *, is_mtime: bool) -> None:
+    view = mounted()
+    path = Path(os.fsdecode(view.mountpoint)) / "file"
+    path.touch()
+    for other, expected_ns in ((Timespec(5, 7), 5_000_000_007), (Timespec(0, UTIME_OMIT), 5_000_000_007)):
+        times = (
+            (Timespec * 2)(other, Timespec(0, UTIME_NOW)) if is_mtime else (Timespec * 2)(Timespec(0, UTIME_NOW), other)
+        )
+        assert libc.utimensat(-100, bytes(path), times, 0) == 0
+        st = path.stat()
+        now_ns, other_ns = (st.st_mtime_ns, st.st_atime_ns) if is_mtime else (st.st_atime_ns, st.st_mtime_ns)
+        assert other_ns == expected_ns
+        assert 0 <= st.st_ctime_ns - now_ns < 10**9

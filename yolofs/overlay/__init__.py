@@ -31,7 +31,7 @@ directories held for a moment while their names are looked up).
 """
 
 from yolofs.overlay.big_copies import CopyJob
-from yolofs.overlay.data import ALL_STILL_KNOWN, StillKnown, may_write
+from yolofs.overlay.data import ALL_STILL_KNOWN, NOW, StillKnown, may_write
 from yolofs.overlay.host_changes import HostChange, names_known_in, stale_after
 from yolofs.overlay.long_changes import LongChangeError
 from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE
@@ -43,6 +43,7 @@ from yolofs.overlay.view import Overlay
 
 __all__ = [
     "ALL_STILL_KNOWN",
+    "NOW",
     "RENAME_EXCHANGE",
     "RENAME_NOREPLACE",
     "UNNAMED",

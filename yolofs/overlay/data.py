@@ -8,6 +8,7 @@ import mmap
 import os
 import stat
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -27,6 +28,8 @@ _READ_AHEAD = 128 << 10
 """How many bytes the kernel reads at a time, if it has none of them (``read_ahead_kb``)."""
 MOST_RANGE_BYTES = 4 << 20
 """Of one request to copy between files."""
+NOW: Final = 1 << 100
+"""For a time that is to be set: that of the disk, as of a write; no file has such a time."""
 _FEW = 4
 """How many pages may be read one by one before all are read anew."""
 
@@ -222,8 +225,8 @@ class Data:
         atime_ns: int | None = None,
         mtime_ns: int | None = None,
     ) -> Attr:
-        """Change what is given (permission bits, owners, bytes, nanoseconds) and return the
-        attributes after it.
+        """Change what is given (permission bits, owners, bytes, nanoseconds or :data:`NOW`) and
+        return the attributes after it.
         """
         inode.changes += 1
         if size is not None:
@@ -237,11 +240,7 @@ class Data:
                 inode.lacks &= ~absent_xattrs.SETUID
                 os.chmod(file, stat.S_IMODE(mode))
             if atime_ns is not None or mtime_ns is not None:
-                if atime_ns is None or mtime_ns is None:
-                    st = self._attributes.stat(inode)
-                    atime_ns = st.st_atime_ns if atime_ns is None else atime_ns
-                    mtime_ns = st.st_mtime_ns if mtime_ns is None else mtime_ns
-                os.utime(file, ns=(atime_ns, mtime_ns), follow_symlinks=isinstance(file, int))
+                self._set_times(inode, file, atime_ns, mtime_ns)
         return self._attributes.getattr(inode)
 
     def setxattr(self, inode: Inode, name: bytes, value: bytes) -> None:
@@ -312,6 +311,26 @@ class Data:
             owners.forget(ino)
         else:
             owners.note(ino, *owner)
+
+    def _set_times(self, inode: Inode, file: int | bytes, atime_ns: int | None, mtime_ns: int | None) -> None:
+        """Set times of a store inode; one that is None stays.
+
+        What is :data:`NOW` the disk says: by another clock a file could look older than one that
+        was written before it.
+        """
+        follow = isinstance(file, int)
+        if atime_ns is None or mtime_ns is None:
+            st = self._attributes.stat(inode)
+            atime_ns = st.st_atime_ns if atime_ns is None else atime_ns
+            mtime_ns = st.st_mtime_ns if mtime_ns is None else mtime_ns
+        if NOW in (atime_ns, mtime_ns):
+            os.utime(file, follow_symlinks=follow)
+            if atime_ns == mtime_ns:
+                return
+            st = os.stat(file, follow_symlinks=follow)
+            atime_ns = st.st_atime_ns if atime_ns == NOW else atime_ns
+            mtime_ns = st.st_mtime_ns if mtime_ns == NOW else mtime_ns
+        os.utime(file, ns=(atime_ns, mtime_ns), follow_symlinks=follow)
 
     def _truncate(self, inode: Inode, size: int) -> None:
         """Set a file's size, copying no more than stays."""

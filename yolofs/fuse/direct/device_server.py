@@ -14,7 +14,6 @@ import io
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 from yolofs.access.refusals import UndecidedError
@@ -59,7 +58,7 @@ from yolofs.fuse.request import DirectoryAndName
 from yolofs.fuse.requests import OBSTACLES, Requests
 from yolofs.fuse.results import EntryReply
 from yolofs.fuse.transport import MountOptions, Served
-from yolofs.overlay import Owner
+from yolofs.overlay import NOW, Owner
 
 log = logging.getLogger("yolofs.fuse")
 
@@ -534,5 +533,5 @@ class DeviceServer:
 
 def _time_ns(valid: int, given: int, now: int, seconds: int, rest_ns: int) -> int | None:
     if valid & now:
-        return time.time_ns()
+        return NOW
     return seconds * _SECOND_NS + rest_ns if valid & given else None
