@@ -47,7 +47,7 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("mount", "staged_timeout"): KeyTrust.HARMLESS,
     ("mount", "watch"): KeyTrust.HARMLESS,
     ("mount", "watched_timeout"): KeyTrust.HARMLESS,
-    ("mount", "xattrs"): KeyTrust.HARMLESS,
+    ("mount", "xattrs"): KeyTrust.WAITS,  # without them lists are neither enforced nor inherited
     ("mount", "spin_us"): KeyTrust.HARMLESS,
     ("mount", "switch_interval_ms"): KeyTrust.HARMLESS,
     ("mount", "max_fds"): KeyTrust.HARMLESS,
@@ -68,7 +68,7 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
 :mod:`yolofs.rules.loosening`.
 """
 
-AT_NEXT_MOUNT: Final = frozenset({"root", "mount.allow_other"})
+AT_NEXT_MOUNT: Final = frozenset({"root", "mount.allow_other", "mount.transport", "mount.xattrs"})
 """Keys of those that wait which a mount takes up when it begins; all others count at once."""
 
 
@@ -188,6 +188,15 @@ def _allow_other(written: Settings, agreed: frozenset[Meaning], around: Surround
     return _whole(path, value, "other users may enter the view", (".".join(path), "true"), agreed)
 
 
+def _xattrs(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
+    path = ("mount", "xattrs")
+    value = written.mount.xattrs
+    if value is not False:
+        return value, None
+    what = "access control lists are not enforced, and what is made gets none: it may be open to more users"
+    return _whole(path, value, what, (".".join(path), "false"), agreed)
+
+
 def _transport(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
     path = ("mount", "transport")
     value = written.mount.transport
@@ -254,6 +263,7 @@ _JUDGES: Final[Mapping[KeyPath, _Judge]] = {
     ("scratch",): _scratch,
     ("mount", "allow_other"): _allow_other,
     ("mount", "transport"): _transport,
+    ("mount", "xattrs"): _xattrs,
     ("run", "tmp"): _tmp,
     ("run", "hide_env"): _hide_env,
     ("run", "keep_env"): _keep_env,

@@ -289,8 +289,8 @@ class Handlers:
     # ---- files
 
     def open(self, number: int, flags: int, *, may_keep_setuid: bool = True, is_judged: bool = True) -> Opened:
-        """Open a file; the kernel owes a release.  ``may_keep_setuid``: whoever empties it so may keep
-        its setuid and setgid bits.
+        """Open a file; the kernel owes a release.  ``may_keep_setuid``: whoever empties it so may
+        keep its setuid and setgid bits.
         """
         inode = self._inode(number)
         if is_judged:

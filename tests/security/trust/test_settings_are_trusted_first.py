@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +19,12 @@ import pytest
 from tests.security.trust.clones import EXIT, SECRET, reads, settings, waiting
 from tests.support.fault_points import points
 from tests.support.program import Program, can_read, connected, replace_text, wait_until
+from tests.support.required import do_without
+from tests.support.transports import IS_DIRECT
 
 pytestmark = pytest.mark.mount
+
+NOBODY = 0xFFFFFFFF
 
 
 # ---- the try that this began with
@@ -421,3 +427,20 @@ def test_of_a_file_of_very_many_patterns_what_tightens_holds_at_once(clone: Prog
 def test_a_key_of_thousands_of_parts_is_one_line(clone: Program) -> None:
     (clone.project / ".yolofs.toml").write_text(".".join(["a"] * 3000) + " = 1\n")
     assert "unknown key" in clone.refused("mount", code=3)
+
+
+@pytest.mark.skipif(not IS_DIRECT, reason="with pyfuse3 they are off by default")
+def test_a_tree_does_not_take_away_what_lists_keep_from_others(clone: Program) -> None:
+    entries = ((1, 7, NOBODY), (4, 0, NOBODY), (32, 0, NOBODY))
+    for_the_owner_alone = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    private = clone.project / "private"
+    private.mkdir()
+    try:
+        os.setxattr(private, "system.posix_acl_default", for_the_owner_alone)
+    except OSError:
+        do_without("the disk of temporary files knows no access control lists")
+    settings(clone, "[mount]\nxattrs = false\n")
+    assert waiting(clone) == ["mount.xattrs = false"]
+    clone("run", "sh", "-c", "umask 0; echo > private/made")
+    clone("commit", "--yes")
+    assert stat.S_IMODE((private / "made").stat().st_mode) == 0o600
