@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mount.content_handles import Mapper
 from tests.mount.hard_links import Mounter
 from tests.support.gate_tools import replace_rules
 from tests.support.in_process import MountedView
@@ -134,6 +135,29 @@ def test_data_and_holes_are_found_as_in_a_plain_directory(base: Path, mounted: M
     make_sparse(mountpoint / "new")
     assert holes(mountpoint / "old") == holes(tmp_path / "plain")
     assert holes(mountpoint / "new") == holes(tmp_path / "plain")
+
+
+@pytest.mark.parametrize("name", ["old", "new"])
+def test_what_was_written_by_a_mapping_is_data(base: Path, mounted: Mounter, name: str) -> None:
+    (base / "old").touch()
+    os.truncate(base / "old", 1 << 20)
+    path = Path(os.fsdecode(mounted(make_transport=DirectTransport).mountpoint)) / name
+    path.touch()
+    os.truncate(path, 1 << 20)
+    mapper = Mapper()
+    mapper("open", 1, str(path), writes=True)
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        for start in (64 * PAGE, 32 * PAGE):
+            mapper("write", 1, start, b"mapped")
+            assert os.lseek(fd, 0, os.SEEK_DATA) == start
+            assert os.lseek(fd, start, os.SEEK_HOLE) == start + PAGE
+            assert os.pread(fd, 6, start) == b"mapped"
+        mapper("close", 1)
+        assert os.lseek(fd, 0, os.SEEK_DATA) == 32 * PAGE
+    finally:
+        os.close(fd)
+        mapper.end()
 
 
 def copied(source: Path, target: Path, source_offset: int, offset: int, length: int) -> int:

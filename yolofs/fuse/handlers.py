@@ -423,6 +423,17 @@ class Handlers:
         self._postpone_write(inode)
         return self.overlay.copy_range(self._files[source], source_offset, inode, offset, length)
 
+    def may_be_mapped(self, handle: int) -> bool:
+        """Tell whether the kernel may hold back what was written to an open file by a mapping."""
+        return self._files[handle].writers > 0
+
+    def have_written_out(self, handle: int) -> None:
+        """See that the kernel drops the pages of an open file, and so hands over what it holds
+        back.
+        """
+        inode = self._files[handle]
+        self.overlay.outdated[inode.number] = inode.paged
+
     def seek(self, handle: int, offset: int, whence: int) -> int:
         """Return where the next data or hole of an open file is, as lseek(2)."""
         return os.lseek(self.overlay.read_fd(self._files[handle]), offset, whence)

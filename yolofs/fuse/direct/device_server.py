@@ -471,8 +471,12 @@ class DeviceServer:
         self._changed_by_sender(handle)
         return self._done()
 
-    def _lseek(self, node: int, size: int) -> Reply:
+    def _lseek(self, node: int, size: int) -> Reply | None:
+        """Tell of data and holes; what was written by a mapping the kernel hands over before."""
         handle, offset, whence = LSEEK_IN.unpack_from(self._buffer, IN_SIZE)
+        if self._handlers.may_be_mapped(handle):
+            self._waiting.seek_when_written(self._unique, handle, offset, whence)
+            return None
         return self._replies.offset(self._unique, self._handlers.seek(handle, offset, whence))
 
     def _copy_file_range(self, node: int, size: int) -> Reply:

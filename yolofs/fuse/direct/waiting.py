@@ -110,6 +110,20 @@ class Waiting:
         self._freeing.hand_over()
         self._loop.spawn(self._say_statfs(unique), name="statfs")
 
+    def seek_when_written(self, unique: int, handle: int, offset: int, whence: int) -> None:
+        """Answer where data or a hole is once the kernel has handed over what was written by a
+        mapping: until then such data would look like a hole.
+        """
+        self._loop.spawn(self._say_seek(unique, handle, offset, whence), name="seek")
+
+    async def _say_seek(self, unique: int, handle: int, offset: int, whence: int) -> None:
+        self._handlers.have_written_out(handle)
+        await self._requests.drop_pages(waits=True)
+        try:
+            self._say(self._replies.offset(unique, self._handlers.seek(handle, offset, whence)))
+        except OSError as error:
+            self._say(self._replies.error(unique, self._handlers.errno_of(error)))
+
     def drop_pages(self, opcode: int, reply: Reply | None) -> None:
         """Have the kernel drop what the host has made wrong; before the answer if that may wait."""
         if opcode not in _MAY_WAIT:
