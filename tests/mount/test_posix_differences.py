@@ -37,6 +37,18 @@ FS_IOC_FIEMAP = 0xC020660B
 AT_FDCWD, RENAME_WHITEOUT, STATX_BTIME = -100, 4, 0x800
 
 
+WRITE_BEHIND = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+fd = os.open(sys.argv[1], os.O_RDWR)
+place = libc.mmap(None, ctypes.c_size_t(4096), 3, 1, fd, ctypes.c_long(0))
+(ctypes.c_char * 4096).from_address(place)[200] = b"Q"
+os.ftruncate(fd, 4096)
+print(os.pread(fd, 1, 200).hex(), end="")
+"""
+
+
 class Sides(NamedTuple):
     """The same files in the view and in a plain directory."""
 
@@ -100,6 +112,15 @@ def test_holes_cannot_be_found(sides: Sides) -> None:
         return os.lseek(fd, 0, os.SEEK_DATA), os.lseek(fd, 0, os.SEEK_HOLE)
 
     assert sides.both(look) == ((0, 1 << 20), (0, 12_288))
+
+
+def test_what_a_mapping_wrote_behind_the_end_of_a_file_shows_when_that_grows(sides: Sides) -> None:
+    def byte_behind(at: Path) -> str:
+        (at / "short").write_bytes(b"x" * 100)
+        command = [sys.executable, "-ISc", WRITE_BEHIND, str(at / "short")]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert sides.both(byte_behind) == ("51", "00")
 
 
 def test_what_is_appended_may_go_over_what_the_host_has_added(sides: Sides, base: Path) -> None:
