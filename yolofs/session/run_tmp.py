@@ -38,7 +38,7 @@ def make(session: bytes, ways: Collection[bytes]) -> dict[bytes, bytes]:
     """Make what is missing of them, and return where each lies.
 
     ``ways``: directories in ``/tmp`` and ``/var/tmp`` that a run needs there; :func:`clear` leaves
-    them alone.
+    them alone, up to some tens of thousands.
 
     Raises:
         OSError: the disk is full, or fails.
@@ -55,7 +55,8 @@ def make(session: bytes, ways: Collection[bytes]) -> dict[bytes, bytes]:
         text = b"".join(quote_from_bytes(path).encode() + b"\n" for path in new)
         fd = open_plain(os.path.join(top, _WAYS), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
-            os.write(fd, text)
+            if os.fstat(fd).st_size + len(text) <= _MOST_WAYS_BYTES:  # each run may name another TMPDIR
+                os.write(fd, text)
         finally:
             os.close(fd)
     return {path: os.path.join(top, name) for path, name in NAMES.items()}

@@ -93,3 +93,16 @@ def test_a_link_in_the_place_of_a_tmp_directory_is_not_followed(session: bytes, 
         run_tmp.clear(session)
     run_tmp.remove(session)
     assert (tmp_path / "other/file").read_text() == "x"
+
+
+def test_a_session_of_very_many_ways_goes_on_and_can_be_emptied(
+    session: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_tmp, "_MOST_WAYS_BYTES", 1000)
+    places = run_tmp.make(session, [b"/tmp/project"])
+    for number in range(300):
+        assert run_tmp.make(session, [b"/tmp/project", b"/tmp/of-run-%d" % number]) == places
+    for name in (b"project", b"of-run-0", b"of-run-299"):
+        os.mkdir(places[b"/tmp"] + b"/" + name)
+    run_tmp.clear(session)
+    assert sorted(os.listdir(places[b"/tmp"])) == [b"of-run-0", b"project"]
