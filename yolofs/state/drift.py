@@ -15,10 +15,12 @@ from collections.abc import Set as AbstractSet
 from yolofs.journal.records import NOTHING, Fingerprint, owner_of
 from yolofs.paths import RelPath, join
 from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp, by_names
 from yolofs.store.store import Store
 
+_ACL = "system.posix_acl_access"
 CLOCK_SLACK_NS = 10_000_000
 """Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of
 file times.
@@ -51,11 +53,35 @@ def has_changed(
         # has now
         if staged.origin is None or base.number(st) != staged.base.ino:
             return True
+        may_have_others = staged.base.ctime_ns not in (0, st.st_ctime_ns) and not _is_known(st, restored)
+        if may_have_others and _has_others_attributes(base.path(staged.home), st, store.path(staged.ino)):
+            return True
     elif (base.number(st), st.st_size) == (staged.base.ino, staged.base.size) and (st.st_ino, st.st_ctime_ns) in unset:
         return False
     elif looks_changed(staged, st, base, restored):
         return True
     return staged.base.owner not in (None, owner_of(st)) and owner_of(st) != owner_of(store.lstat(staged.ino))
+
+
+def _is_known(st: os.stat_result, restored: AbstractSet[Stamp]) -> bool:
+    stamp = st.st_ino, st.st_ctime_ns
+    return stamp in restored or by_names(stamp) in restored
+
+
+def _has_others_attributes(directory: bytes, st: os.stat_result, copy: bytes) -> bool:
+    """Tell whether a directory of base has an extended attribute that its staged version has not:
+    the host has given it, or the view has taken it away, which nobody wrote down.
+
+    An access control list has the mode in it, so it counts only if both have the same mode.
+    """
+    if copying.has_only_labels(directory):
+        return False
+    theirs, ours = copying.read_base_metadata(directory, st=st), copying.read_metadata(copy)
+    is_same_mode = stat.S_IMODE(st.st_mode) == stat.S_IMODE(ours.st.st_mode)
+    return any(
+        one not in ours.xattrs and not copying.is_label(one[0]) and (is_same_mode or one[0] != _ACL)
+        for one in theirs.xattrs
+    )
 
 
 def looks_changed(staged: Staged, st: os.stat_result, base: Base, restored: AbstractSet[Stamp]) -> bool:

@@ -3,7 +3,8 @@
 What the override tree can tell:
 
 * A file that was copied up: its fingerprint (mtime, size, number and ctime; of a directory the
-  number only) is compared with what base has now, and its mode, user and group.
+  number, and which extended attributes the staged one lacks) is compared with what base has now,
+  and its mode, user and group.
 * Something renamed, or changed in its metadata only: its base path has to be there still.
 * Something staged or moved into a directory of base: the directory has to be there still.
 * A name that the view deleted, replaced or made anew: the tree says what base had there then

@@ -17,6 +17,8 @@ from yolofs.errors import ConflictError
 from yolofs.journal.records import ChangeRecord, Delete, Rename
 from yolofs.state.drift import may_have_drifted
 
+pytestmark = pytest.mark.disk  # not every tmpfs knows attributes of users
+
 
 class RealTimeScribe(CommitScribe):
     """Its records carry the time of day."""
@@ -195,6 +197,29 @@ def test_changes_within_a_directory_do_not_conflict_with_its_new_mode(scribe: Re
     scribe.chmod(b"d", 0o700)
     (base / "d" / "from host").touch()
     assert conflicts(scribe) == []
+
+
+def test_an_attribute_that_the_host_gives_to_a_directory_with_a_new_mode_is_a_conflict(
+    scribe: RealTimeScribe, base: Path
+) -> None:
+    os.setxattr(base / "d", "user.of both", b"1")
+    scribe.chmod(b"d", 0o700)
+    (base / "d" / "from host").touch()
+    assert conflicts(scribe) == []
+    os.setxattr(base / "d", "user.of the host", b"1")
+    assert conflicts(scribe) == [b"d"]
+
+
+def test_an_attribute_that_both_sides_have_given_to_a_directory_is_no_conflict(
+    scribe: RealTimeScribe, base: Path
+) -> None:
+    scribe.chmod(b"d", 0o700)
+    (staged,) = scribe.tree.staged.values()
+    os.setxattr(scribe.store.path(staged.ino), "user.one", b"1")
+    os.setxattr(base / "d", "user.one", b"1")
+    assert conflicts(scribe) == []
+    os.setxattr(base / "d", "user.one", b"2")
+    assert conflicts(scribe) == [b"d"]
 
 
 def test_a_directory_with_a_new_mode_that_the_host_replaced_is_a_conflict(scribe: RealTimeScribe, base: Path) -> None:
