@@ -62,11 +62,11 @@ def _run_plainly(words: Sequence[str]) -> int | None:
         case ["run", _, *_]:
             return _run_command(words)
         case ["status"]:
-            from yolofs.cli.plain.status import show_status
+            from yolofs.cli.without_click.status import show_status
 
             show_status()
         case ["diff"]:
-            from yolofs.cli.plain import diff
+            from yolofs.cli.without_click import diff
 
             diff.show_diff()
         case ["snapshot"]:
@@ -79,7 +79,7 @@ def _run_plainly(words: Sequence[str]) -> int | None:
 
 
 def _snapshot(name: str) -> None:
-    from yolofs.cli.plain.snapshot import snapshot
+    from yolofs.cli.without_click.snapshot import snapshot
 
     snapshot(os.fsencode(name))
 

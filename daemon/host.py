@@ -45,7 +45,7 @@ from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
 from yolofs.registry.link import exclude_from_git, put_link
 from yolofs.registry.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME
-from yolofs.registry.state import open_state, state_of
+from yolofs.registry.state_directory import open_state, state_of
 from yolofs.rules import RuleBook, RuleIndex, Sources
 from yolofs.rules.preset import installation
 from yolofs.rules.rule_files import AskSettings, RuleFiles

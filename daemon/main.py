@@ -32,7 +32,7 @@ from yolofs.daemon.upkeep.collector import collect_when_idle
 from yolofs.daemon.upkeep.log_limit import LogLimit
 from yolofs.errors import DaemonError, YolofsError
 from yolofs.os_errors import explain_os_error
-from yolofs.system.open_files import allow_open_files
+from yolofs.system.open_file_limit import allow_open_files
 
 log = logging.getLogger("yolofs.daemon")
 

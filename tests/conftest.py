@@ -26,13 +26,13 @@ from hypothesis import core, settings
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.support import (
+    background_removal,
     elsewhere,
     fault_points,
     forked,
     huge_pages,
     kept_survey,
     memory_disk,
-    removal,
     spread,
     unsynced,
 )
@@ -207,7 +207,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     path.mkdir(0o700)
     yield path
     if not request.session.testsfailed:
-        removal.of(path)
+        background_removal.of(path)
 
 
 @pytest.fixture(scope="session")
@@ -295,7 +295,7 @@ def traces(
         patch.setattr(subprocess, "_USE_VFORK", UnlessServing())
         yield traces
         forked.stop()
-        removal.wait()
+        background_removal.wait()
         left = traces.find_after_grace(Leftovers())
     traces.clear(left)
     shutil.rmtree(runtime_dir, ignore_errors=True)
@@ -305,7 +305,7 @@ def traces(
 
 def pytest_runtest_logfinish() -> None:
     """Remove what earlier tests have made while others run."""
-    removal.go_on()
+    background_removal.go_on()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

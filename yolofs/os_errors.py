@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from yolofs.errors import NotPreparedError, YolofsError, reason
 from yolofs.paths import display, is_below, is_in
-from yolofs.registry.state import state_above, state_directory
+from yolofs.registry.state_directory import state_above, state_directory
 
 _OF_DISKS = {
     errno.EIO: "the disk reports an error: read what the system's log says about it (dmesg)",

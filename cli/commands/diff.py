@@ -7,7 +7,7 @@ import click
 from yolofs.cli.completion.completing import runs
 from yolofs.cli.history.ranges import PathsCommand, paths_given
 from yolofs.cli.history.versions import ranges_and_versions
-from yolofs.cli.plain.diff import DiffForm, show_diff
+from yolofs.cli.without_click.diff import DiffForm, show_diff
 from yolofs.errors import UsageError
 
 

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from yolofs.cli.plain.snapshot import snapshot
+from yolofs.cli.without_click.snapshot import snapshot
 
 
 @click.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.plain.status import show_status
+from yolofs.cli.without_click.status import show_status
 
 
 @click.command()

@@ -182,7 +182,7 @@ def changing(project: bytes, kind: LoanKind, *, needs_settings: bool = True) -> 
 
 def _word() -> str:
     """Return the word after `yolofs` on the command line, "" in another thread than the command's
-    own, and of a command without click (:mod:`yolofs.cli.plain`).
+    own, and of a command without click (:mod:`yolofs.cli.without_click`).
     """
     click = sys.modules.get("click")
     context = click.get_current_context(silent=True) if click is not None else None

@@ -15,7 +15,7 @@ from yolofs.paths import display
 from yolofs.registry.identity import NO_IDENTITY
 from yolofs.registry.registry import Registry, SessionEntry
 from yolofs.registry.search import EarlierLayout, FoundProject, find, gone_error, session_of
-from yolofs.registry.state import SESSIONS, state_directory
+from yolofs.registry.state_directory import SESSIONS, state_directory
 from yolofs.session.opening.root import is_in_line, read_session_file
 from yolofs.system.mounts import is_inside_mount
 from yolofs.system.own_names import JOURNAL

@@ -12,7 +12,7 @@ edited and committed.
     reader          what differs, read from a session; first_look: the beginning of it
     painter         colours of source code, asked of a process that may be killed: lexing
     drawing         a model as lines of styled text
-    word_diff       which words of two lines differ
+    differing_words which words of two lines differ
     keys            what keys do, without a terminal or a session; help: the keys in words
     moving          where the cursor goes
     review_state    all that the user sees

@@ -17,9 +17,9 @@ from yolofs.changes.hunks import HunkKind
 from yolofs.cli.review.change_tree import Node, Section, key_of
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
+from yolofs.cli.review.differing_words import differing
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.review_state import Focus, ReviewMode
-from yolofs.cli.review.word_diff import differing
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import notes_text
 from yolofs.cli.show.text_width import cut_start, width_of

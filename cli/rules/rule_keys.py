@@ -9,7 +9,7 @@ from yolofs.cli.options import start_directory
 from yolofs.cli.project.project import absolute_path, session_directory
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below
-from yolofs.registry.state import state_directory, state_of
+from yolofs.registry.state_directory import state_directory, state_of
 from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell_rule
 from yolofs.rules.spelling import URI_START, is_like_uri
 from yolofs.system.mounts import is_inside_mount

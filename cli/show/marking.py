@@ -10,7 +10,7 @@ from yolofs.changes.changes import Change
 from yolofs.config.load import user_host_code
 from yolofs.errors import ConfigError
 from yolofs.registry.runtime import runtime_roots
-from yolofs.registry.state import state_directory, state_of
+from yolofs.registry.state_directory import state_directory, state_of
 from yolofs.session.session import Session
 from yolofs.store.interfaces import StoreFiles
 

@@ -13,7 +13,7 @@ from yolofs.daemon.rpc.daemon_files import log_path, open_log
 from yolofs.daemon.rpc.protocol import INTERNAL_ERROR, Info, Readiness, error_from
 from yolofs.errors import DaemonError, MountError, TrustError
 from yolofs.paths import display
-from yolofs.registry.state import open_state, state_of
+from yolofs.registry.state_directory import open_state, state_of
 from yolofs.system.processes import ending_text
 
 _LOG_TAIL_LINES = 5

@@ -11,7 +11,7 @@ import pytest
 from tests.support.killed_command import as_user
 from yolofs.cli import group, main
 from yolofs.cli.commands import init
-from yolofs.cli.plain import status
+from yolofs.cli.without_click import status
 
 IMPORTED = (group, init, status)
 """The ordinary user may not read where Python lies."""

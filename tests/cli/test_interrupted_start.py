@@ -24,7 +24,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("module", ["yolofs.cli.command_line", "msgspec", "yolofs.cli.plain.status"])
+@pytest.mark.parametrize("module", ["yolofs.cli.command_line", "msgspec", "yolofs.cli.without_click.status"])
 def test_ctrl_c_while_a_module_is_imported_ends_it_without_a_word(yolofs: Program, program: str, module: str) -> None:
     command = (*AT_A_TERMINAL, *PROGRAMS[program])
     with Terminal(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.overlay import container
+from tests.support.overlayfs import container
 from tests.support.program import Program
 from yolofs.registry.identity import identity_of, lasting_identity_of
 from yolofs.system import syscalls

@@ -16,7 +16,7 @@ import pytest
 from tests.crash.at_a_line import dies_at, has_way_back
 from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
-from tests.support.overlay import Container, container
+from tests.support.overlayfs import Container, container
 from tests.support.plain_directory import by_first_name, walk_tree
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.errors import ConflictError

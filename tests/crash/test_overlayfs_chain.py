@@ -12,7 +12,7 @@ import pytest
 from tests.crash.test_two_devices_chain import committed, exactly, undone, without_links
 from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
-from tests.support.overlay import Container, container
+from tests.support.overlayfs import Container, container
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount, pytest.mark.root_only]
 View = Callable[[CoreDriver], None]

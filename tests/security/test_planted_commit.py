@@ -34,7 +34,7 @@ from yolofs.journal.journal import Journal
 from yolofs.journal.records import Keep
 from yolofs.paths import RelPath, StoreIno
 from yolofs.registry.seal import KEY, Sealer
-from yolofs.registry.state import state_directory
+from yolofs.registry.state_directory import state_directory
 from yolofs.session.archive import CARRIED
 from yolofs.session.ending_interrupted import finish_interrupted
 from yolofs.session.interrupted import examine

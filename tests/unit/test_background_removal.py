@@ -5,21 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import removal
+from tests.support import background_removal
 
 
 def test_all_but_the_newest_directories_are_removed_between_two_tests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(removal, "_made", deque())
-    monkeypatch.setattr(removal, "_removing", [])
-    made = [tmp_path / str(number) for number in range(removal.KEPT + removal.AT_ONCE)]
+    monkeypatch.setattr(background_removal, "_made", deque())
+    monkeypatch.setattr(background_removal, "_removing", [])
+    made = [tmp_path / str(number) for number in range(background_removal.KEPT + background_removal.AT_ONCE)]
     for directory in made:
-        removal.go_on()
+        background_removal.go_on()
         directory.mkdir()
         (directory / "file").write_text("x")
-        removal.of(directory)
+        background_removal.of(directory)
     assert all(directory.exists() for directory in made)
-    removal.go_on()
-    removal.wait()
-    assert [directory for directory in made if directory.exists()] == made[-removal.KEPT :]
+    background_removal.go_on()
+    background_removal.wait()
+    assert [directory for directory in made if directory.exists()] == made[-background_removal.KEPT :]

@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Path:
         "support/huge_pages.py",
         "support/kept_survey.py",
         "support/memory_disk.py",
-        "support/removal.py",
+        "support/background_removal.py",
         "support/session_cleaning.py",
         "support/signals.py",
         "support/unsynced.py",

@@ -22,7 +22,7 @@ from yolofs.fuse.current_run import CurrentRun, RunOf
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.long_changes import LongChanges
 from yolofs.fuse.loop.loop import DeviceLoop, LoopThread
-from yolofs.fuse.requests import drop_pages
+from yolofs.fuse.suspended_requests import drop_pages
 from yolofs.fuse.trace import Trace
 from yolofs.fuse.transport import MountOptions, Served, Transport
 from yolofs.overlay import Invalidation, Overlay

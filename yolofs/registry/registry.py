@@ -15,7 +15,7 @@ import msgspec
 from yolofs.errors import TrustError
 from yolofs.registry.identity import DirectoryIdentity
 from yolofs.registry.private import place_in, read_private, write_private
-from yolofs.registry.state import REGISTRY, open_part, open_state
+from yolofs.registry.state_directory import REGISTRY, open_part, open_state
 from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import is_there, naming
 from yolofs.text.percent import quote_from_bytes, unquote_to_bytes

@@ -20,7 +20,7 @@ from yolofs.paths import display, in_shell, is_below, is_in
 from yolofs.registry.identity import DirectoryIdentity, identity_of
 from yolofs.registry.private import user_name
 from yolofs.registry.registry import Registry, SessionEntry
-from yolofs.registry.state import state_directory, user_home
+from yolofs.registry.state_directory import state_directory, user_home
 from yolofs.system.own_names import JOURNAL, SESSION_LINK
 
 

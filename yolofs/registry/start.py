@@ -20,7 +20,7 @@ from yolofs.registry.identity import lasting_identity_of
 from yolofs.registry.private import ELSEWHERE
 from yolofs.registry.registry import Registry, SessionEntry
 from yolofs.registry.search import FoundProject, is_safe_directory, session_of, somebody_elses
-from yolofs.registry.state import (
+from yolofs.registry.state_directory import (
     REGISTRY,
     SESSIONS,
     has_chosen_state,
@@ -88,7 +88,7 @@ def make_session(state: bytes, session_id: bytes) -> None:
 
     Raises:
         OSError: EEXIST if there is a session of that id; it cannot be made.
-        TrustError, UsageError: as :func:`yolofs.registry.state.open_state`.
+        TrustError, UsageError: as :func:`yolofs.registry.state_directory.open_state`.
     """
     state_fd = open_state(state, make=True)
     try:

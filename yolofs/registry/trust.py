@@ -128,7 +128,7 @@ def read_agreements(directory: bytes) -> Agreements:
     nothing.
     """
     from yolofs.registry.private import read_private
-    from yolofs.registry.state import TRUST, open_state
+    from yolofs.registry.state_directory import TRUST, open_state
 
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # reading makes nothing
     try:
@@ -156,7 +156,7 @@ def remember(directory: bytes, agreed: Agreed, before: Agreed) -> None:
     """
     from yolofs.config.learned import learned_rules_locked
     from yolofs.registry.private import write_private
-    from yolofs.registry.state import TRUST, open_part, open_state
+    from yolofs.registry.state_directory import TRUST, open_part, open_state
 
     with (
         learned_rules_locked(directory),
@@ -182,7 +182,7 @@ def forget_agreements(directory: bytes) -> bool:
         OSError: it cannot be written.
     """
     from yolofs.config.learned import learned_rules_locked
-    from yolofs.registry.state import TRUST, open_part, open_state
+    from yolofs.registry.state_directory import TRUST, open_part, open_state
 
     try:
         with (

@@ -29,7 +29,7 @@ from yolofs.paths import RelPath, display, split
 from yolofs.registry import seal
 from yolofs.registry.identity import identity_of
 from yolofs.registry.seal import MACHINE_FILES, Sealer, began_ns, digest_of_file, read_plainly
-from yolofs.registry.state import state_directory
+from yolofs.registry.state_directory import state_directory
 from yolofs.session.archive import CARRIED, End, interrupted_commit
 from yolofs.session.undo_notes import read_undoes
 from yolofs.store.base import Base

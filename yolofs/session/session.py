@@ -23,7 +23,7 @@ from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation, check_snapshot_name
 from yolofs.registry.runtime import login_directory, runtime_root
 from yolofs.registry.search import FoundProject
-from yolofs.registry.state import state_directory, state_of
+from yolofs.registry.state_directory import state_directory, state_of
 from yolofs.session.archive import (
     begin_journal,
     commit_directory,

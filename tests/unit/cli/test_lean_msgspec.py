@@ -86,8 +86,8 @@ def compile(source, *rest, **options):
 builtins.compile = compile
 import_msgspec()
 import msgspec
-import yolofs.cli.main, yolofs.cli.command_line, yolofs.cli.plain.snapshot, yolofs.cli.plain.status
-import yolofs.cli.plain.diff, yolofs.cli.show.shortening, yolofs.hostcode.mark_finder, yolofs.hostcode.commands
+import yolofs.cli.main, yolofs.cli.command_line, yolofs.cli.without_click.snapshot, yolofs.cli.without_click.status
+import yolofs.cli.without_click.diff, yolofs.cli.show.shortening, yolofs.hostcode.mark_finder, yolofs.hostcode.commands
 import yolofs.cli.run.sandboxed_command, yolofs.cli.run.around_a_run, yolofs.sandbox.confine
 from yolofs.daemon.rpc import daemon_files, hidden_messages, protocol, run_messages
 from yolofs.registry.registry import SessionEntry

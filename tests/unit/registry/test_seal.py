@@ -26,7 +26,7 @@ from yolofs.registry.seal import (
     seal,
     seal_key,
 )
-from yolofs.registry.state import open_state
+from yolofs.registry.state_directory import open_state
 
 PLAN = b'{"root": "", "steps": []}'
 BASE = SealedBase(b"/base", DirectoryIdentity(1, 2, 3))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.model_steps import how_many
-from tests.support.overlay import container
+from tests.support.overlayfs import container
 from yolofs.system import busy_trees
 from yolofs.system.busy_trees import Measured, empty, measure, remove_tree
 

@@ -55,8 +55,8 @@ from yolofs.fuse.direct.replies import Replies, Reply
 from yolofs.fuse.direct.waiting import Waiting
 from yolofs.fuse.loop.loop import Future
 from yolofs.fuse.request import DirectoryAndName
-from yolofs.fuse.requests import OBSTACLES, Requests
 from yolofs.fuse.results import EntryReply
+from yolofs.fuse.suspended_requests import OBSTACLES, Requests
 from yolofs.fuse.transport import MountOptions, Served
 from yolofs.overlay import NOW, Owner
 

@@ -18,7 +18,7 @@ from yolofs.fuse.direct.kernel_protocol import IN, OUT, OUT_SIZE, Opcode
 from yolofs.fuse.direct.replies import Replies, Reply
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.request import KernelRequest
-from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
+from yolofs.fuse.suspended_requests import AnsweredError, Obstacle, Requests
 from yolofs.fuse.transport import Served
 
 log = logging.getLogger("yolofs.fuse")

@@ -1,6 +1,6 @@
 """Translates between pyfuse3 and :mod:`yolofs.fuse.handlers`; decides nothing.
 
-What becomes of requests that cannot be answered at once is in :mod:`yolofs.fuse.requests`.
+Requests that cannot be answered at once are those of :mod:`yolofs.fuse.suspended_requests`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.cache.listings import ToldName
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.request import DirectoryAndName, KernelRequest, RequestKind
-from yolofs.fuse.requests import OBSTACLES, AnsweredError, Obstacle, Requests
 from yolofs.fuse.results import DirHandle, EntryReply
+from yolofs.fuse.suspended_requests import OBSTACLES, AnsweredError, Obstacle, Requests
 from yolofs.fuse.transport import Kernel, Served
 from yolofs.overlay import Owner
 

@@ -23,7 +23,7 @@ from yolofs.journal.timeline import BASE, Timeline
 from yolofs.paths import Generation
 from yolofs.session.archive import End, commit_directory, commit_numbers, has_ended_journal
 from yolofs.session.session import Session
-from yolofs.system.open_files import allow_open_files
+from yolofs.system.open_file_limit import allow_open_files
 from yolofs.system.plain_files import is_there
 
 OnDamage: TypeAlias = Callable[[int, YolofsError | OSError], object]

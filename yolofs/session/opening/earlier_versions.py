@@ -32,7 +32,7 @@ from yolofs.registry.private import private_directory, user_name
 from yolofs.registry.registry import Registry, SessionEntry
 from yolofs.registry.search import FoundProject
 from yolofs.registry.start import choose_state, make_session, register, unregister
-from yolofs.registry.state import SESSIONS
+from yolofs.registry.state_directory import SESSIONS
 from yolofs.session.archive import interrupted_commit
 from yolofs.session.opening.lock import session_locked
 from yolofs.session.opening.root import read_session_file

@@ -23,7 +23,7 @@ from yolofs.registry.private import private_directory
 from yolofs.registry.registry import SessionEntry
 from yolofs.registry.search import FoundProject
 from yolofs.registry.start import register
-from yolofs.registry.state import state_of
+from yolofs.registry.state_directory import state_of
 from yolofs.session.archive import finish_put_away, has_ended_journal, interrupted_commit
 from yolofs.session.opening.lock import session_locked
 from yolofs.session.opening.opening import finish_move

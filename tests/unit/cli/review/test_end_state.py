@@ -7,8 +7,8 @@ import pytest
 from tests.unit.cli.review.models import change
 from yolofs.changes.changes import ChangeKind
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
+from yolofs.cli.review.differing_words import differing
 from yolofs.cli.review.end_state import picks_for
-from yolofs.cli.review.word_diff import differing
 from yolofs.paths import RelPath
 
 A, B = "a" * 16, "b" * 16

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.too_deep import steps_down
 from yolofs.daemon.runs import native_survey
-from yolofs.registry.state import SESSIONS
+from yolofs.registry.state_directory import SESSIONS
 from yolofs.system import own_names
 
 
