@@ -76,7 +76,7 @@ class SandboxGuard(RuleGuard):
         return self._sandbox is not None and _pid_namespace(pid) == self._sandbox
 
 
-def seen(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
+def visible_changes(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
     """Return the changes that may be shown."""
     return [change for change in changes if guard is None or all(map(guard.may_see, _paths(change, root)))]
 
@@ -93,7 +93,7 @@ def hidden_by(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -
     ]
 
 
-def readable(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
+def readable_changes(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
     """Return the changes whose content may be shown."""
     return [change for change in changes if guard is None or all(map(guard.may_read, _paths(change, root)))]
 

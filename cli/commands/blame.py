@@ -8,7 +8,7 @@ from yolofs.audit.runs import find_run, run_of
 from yolofs.changes.changes import Change
 from yolofs.changes.counting import counts
 from yolofs.cli.completion.completing import staged_paths
-from yolofs.cli.guard import seen
+from yolofs.cli.guard import visible_changes
 from yolofs.cli.history.earlier_history import chapters_told
 from yolofs.cli.history.missing_paths import nothing_at
 from yolofs.cli.options import options
@@ -80,4 +80,6 @@ def _run_of(session: Session, last: LastChange) -> tuple[int, tuple[bytes, ...]]
 def _changes_below(session: Session, path: RelPath) -> list[Change]:
     """Return what differs from base below a path, and may be shown."""
     changes = session.compare(BASE, paths=[path], expand_renames=True)
-    return seen(options().guard, [change for change in changes if path not in change.paths], session.base.root)
+    return visible_changes(
+        options().guard, [change for change in changes if path not in change.paths], session.base.root
+    )

@@ -16,11 +16,11 @@ from yolofs.cli.commit.report import (
     emit_refusal,
     emit_taken,
     end_without_success_if,
-    ends_text,
     preview_commit,
     say_done,
     say_stays,
     say_unchanged,
+    timeline_end_text,
     trusted_text,
     warn_of_cut_links,
     warn_of_unfinished,
@@ -149,7 +149,7 @@ def _show_and_ask(project: bytes, wish: ConflictRequest, asked: CommitRequest) -
             wish.take_base(looked.unchanged)
             wish.ask(session, split, looked)
         if shown.taken:
-            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown), ends_text(session))
+            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown), timeline_end_text(session))
             if not (question and ask(question)):
                 say("nothing committed")
                 raise click.exceptions.Exit(1)

@@ -22,9 +22,9 @@ from yolofs.cli.commit.report import (
     emit_document,
     emit_taken,
     end_without_success_if,
-    ends_text,
     say_done,
     say_stays,
+    timeline_end_text,
     warn_of_unfinished,
 )
 from yolofs.cli.commit.tidying import remove_tidied, tidy
@@ -145,7 +145,7 @@ def _ask(project: bytes, picked: Picked, files: Iterable[FileHunks]) -> None:
     with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
         with _root_of(session):
             _, shown, held = foretell_hunks(session, picked)
-        ends = ends_text(session)
+        ends = timeline_end_text(session)
     held_ids = {one.hunk.id for one in held}
     held_paths = {path for one in shown.held_back for path in one.paths}
     hunks = [hunk for file in files if held_paths.isdisjoint(file.change.paths) for hunk in file.hunks]

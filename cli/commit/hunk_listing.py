@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks
-from yolofs.cli.guard import hidden_by, readable, seen
+from yolofs.cli.guard import hidden_by, readable_changes, visible_changes
 from yolofs.cli.history.missing_paths import check_somewhere
 from yolofs.cli.history.ranges import range_and_paths
 from yolofs.cli.options import options
@@ -86,17 +86,17 @@ def _look(session: Session, range_text: str, paths: Sequence[RelPath], form: Hun
         hunks = Hunks(session, old_tree, new=new_tree, paths=paths, progress=update)
     changes = [hunks.changes[index] for index in hunks.wanted]
     root, guard = session.base.root, options().guard
-    everything = seen(guard, changes, root)
+    everything = visible_changes(guard, changes, root)
     wanted = everything if form.scratch or paths else without_scratch(everything, session.regions)
     hider = hiding(session.project, shows_all=form.shows_hidden)
-    shown = seen(hider, wanted, root)
+    shown = visible_changes(hider, wanted, root)
     return _Listed(
         old,
         new,
         new_tree,
         hunks,
         shown,
-        readable(guard, shown, root),
+        readable_changes(guard, shown, root),
         scratch_left_out=len(everything) - len(wanted),
         hidden_left_out=len(hidden_by(hider, wanted, root)),
         marks=marks_of(session, shown),

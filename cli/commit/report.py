@@ -23,7 +23,7 @@ from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.cli.show.marking import mark_finder
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit import plan_commit
-from yolofs.commit.plan.cut_links import CutLink, find_cut_links, moves_far
+from yolofs.commit.plan.cut_links import CutLink, find_cut_links, moves_between_mounts
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
@@ -112,7 +112,7 @@ def preview_commit(
         marking = mark_finder(session, is_to_commit=True)
         marks = marking.marks(everything)
         while True:
-            chosen = unmarked(selection, marks, asked)
+            chosen = without_marked(selection, marks, asked)
             split = split_staged(session, chosen, tree=present, may_leave_times=is_present)
             if not split.rest:
                 taken = everything
@@ -157,7 +157,7 @@ def _known_by(change: Change) -> tuple[ChangeKind, RelPath, RelPath | None]:
     return change.kind, change.path, change.old_path
 
 
-def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:
+def without_marked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:
     """Return a selection without what is marked and not among the very paths that were ``asked``
     for.
     """
@@ -244,7 +244,7 @@ def warn_of_cut_links(session: Session, split: Split, looked: BaseLook) -> None:
     """Say which names become files of their own, as they move to another disk, and which keep the
     old content.
     """
-    if not (session.base.mounts and moves_far(looked.names, session.base)):
+    if not (session.base.mounts and moves_between_mounts(looked.names, session.base)):
         return
     with contextlib.suppress(YolofsError):  # the commit itself says why there is no plan
         plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
@@ -485,7 +485,7 @@ def end_without_success_if(is_none: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def ends_text(session: Session) -> str:
+def timeline_end_text(session: Session) -> str:
     """Return what ends with a commit, for the end of the question; empty if nothing does."""
     count = session.timeline.present
     if not count:

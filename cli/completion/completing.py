@@ -156,10 +156,10 @@ def _runs(session: Session, incomplete: str) -> Iterator[CompletionItem]:
 def _commits(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     """Yield the numbers of commits that are kept, the newest first, with when they were done."""
     from yolofs.cli.output import local_time
-    from yolofs.session.archive import End, commit_directory, commit_numbers
+    from yolofs.session.archive import CommitEnd, commit_directory, commit_numbers
 
     for number in sorted(commit_numbers(session.directory), reverse=True):
-        done = os.path.join(commit_directory(session.directory, number), End.DONE.value)
+        done = os.path.join(commit_directory(session.directory, number), CommitEnd.DONE.value)
         if str(number).startswith(incomplete) and os.path.lexists(done):
             yield CompletionItem(str(number), help=local_time(os.lstat(done).st_mtime_ns))
 

@@ -35,7 +35,7 @@ from yolofs.session.archive import commit_directory, journal_loss
 from yolofs.session.history.chapters import chapters
 from yolofs.session.opening.lock import session_locked
 from yolofs.session.session import Session, SessionAccess
-from yolofs.state.hard_links import misnamed
+from yolofs.state.hard_links import find_misnamed
 from yolofs.state.tree import Staged, Tree
 from yolofs.system.host_programs import find_program
 from yolofs.system.mounts import is_ours, mounts_at
@@ -419,7 +419,7 @@ def _plan(project: bytes) -> Iterator[CheckFinding]:
         with Session.open(project, SessionAccess.READ) as session:
             if session.interrupted_commit() is not None:
                 return
-            tree, wrong = misnamed(session.live_changes())
+            tree, wrong = find_misnamed(session.live_changes())
             yield _hard_links(tree, wrong)
             steps = len(plan_commit(tree, session.base, session.store).steps)
     except (ConflictError, JournalError, OSError):

@@ -41,7 +41,7 @@ class EarlierNames:
         numbers, until = self._renames.get(span.chapter.commit, ([], [self._asked]))
         return until[bisect_right(numbers, number)]
 
-    def ever(self, span: ChapterSpan) -> tuple[RelPath, ...]:
+    def within(self, span: ChapterSpan) -> tuple[RelPath, ...]:
         """Return all names in a span."""
         _, until = self._renames.get(span.chapter.commit, ([], [self._asked]))
         return tuple(dict.fromkeys(name for names in until for name in names))

@@ -35,7 +35,7 @@ def items_of(span: ChapterSpan, wanted: WantedHistory, left_out: LeftOut) -> Ite
     """Yield the records and notes of a chapter that are wanted, in their order."""
     root, run = wanted.session.base.root, wanted.run
     entries = _entries(span, wanted)
-    paths = [wanted.session.base.path(path) for path in wanted.names.ever(span)]
+    paths = [wanted.session.base.path(path) for path in wanted.names.within(span)]
     notes = notes_between(span.chapter, span.start, span.end, paths)
     if options().guard is not None:
         entries = (entry for entry in entries if may_show(entry.record, root))
@@ -50,7 +50,7 @@ def dropped_notes(span: ChapterSpan, wanted: WantedHistory) -> Iterator[tuple[Dr
     """Yield what was dropped before a chapter, each with the notes that are wanted of it; none if
     only a run or paths are, and no note is about these.
     """
-    paths = [wanted.session.base.path(path) for path in wanted.names.ever(span)]
+    paths = [wanted.session.base.path(path) for path in wanted.names.within(span)]
     for dropped in span.dropped:
         notes = [
             note

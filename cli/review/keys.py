@@ -61,10 +61,10 @@ class ReviewModel(CursorMoves):
         self.message = ""
         if key in MOVES:
             return self._move(key)
-        act = self.acts().get(key)
+        act = self.actions().get(key)
         return act() if act is not None else None
 
-    def acts(self) -> dict[str, Callable[[], ReviewEffect | None]]:
+    def actions(self) -> dict[str, Callable[[], ReviewEffect | None]]:
         """Return what each key does in the list and in the lines, beside those that move the
         cursor.
         """

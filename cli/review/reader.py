@@ -13,7 +13,7 @@ import msgspec
 
 from yolofs.changes.changes import Change, ChangeKind, Side, compare
 from yolofs.changes.hunks import FileHunks, hunks_of, read_text
-from yolofs.cli.guard import hidden_by, seen
+from yolofs.cli.guard import hidden_by, visible_changes
 from yolofs.cli.history.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.project.connection import connected
@@ -173,11 +173,11 @@ class Reader:
         at: int,
     ) -> Comparison:
         root, regions = session.base.root, session.regions
-        everything = seen(options().guard, changes, root)
+        everything = visible_changes(options().guard, changes, root)
         wanted = everything if self.subject.scratch or paths else without_scratch(everything, regions)
         hider = hiding(session.project, shows_all=self.subject.hidden) if wanted else None
         return Comparison(
-            seen(hider, wanted, root),
+            visible_changes(hider, wanted, root),
             {},
             regions,
             PathDisplay(root, session.base.relative(session.project)),

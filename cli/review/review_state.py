@@ -53,7 +53,7 @@ class ReviewMode(enum.Enum):
     PAGE = "page"
 
 
-def arranged(comparison: Comparison) -> NodeTree:
+def arrange_changes(comparison: Comparison) -> NodeTree:
     """Return the changes of a comparison as a tree; of 20,000 that takes a tenth of a second."""
     return NodeTree(comparison.changes, sections(comparison), comparison.path_display)
 
@@ -204,7 +204,7 @@ class ReviewState:
     ) -> ReviewEffect | None:
         """Take another comparison; ``changed`` is what of the accepted has become something else.
 
-        ``tree`` is what :func:`arranged` makes of it, if the caller has that already.
+        ``tree`` is what :func:`arrange_changes` makes of it, if the caller has that already.
         """
         self.is_comparing = comparison.is_partial or not comparison.has_marks
         self._is_old = False
@@ -213,7 +213,7 @@ class ReviewState:
         before, known = self.node, self.tree
         path_display = before.change.path if before is not None and before.change is not None else None
         self.comparison = comparison
-        tree = tree if tree is not None else arranged(comparison)
+        tree = tree if tree is not None else arrange_changes(comparison)
         tree.open_as(known)
         if comparison.is_last:
             was = len(self.accepted.stale)

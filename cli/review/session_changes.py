@@ -15,7 +15,7 @@ from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import LineNumbers, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.open_files import find_open_files, open_files_told
-from yolofs.cli.commit.report import CommitPreview, ends_text, preview_commit, stays_text
+from yolofs.cli.commit.report import CommitPreview, preview_commit, stays_text, timeline_end_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.options import start_directory
 from yolofs.cli.project.project import changing
@@ -314,7 +314,7 @@ def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         told = conflict_lines(session, parts.taken, looked, path_display, ours) if is_open else None
         taken = _taken_lines(Shortener(session, path_display, "the list has each", selected.tree), prepared, looked)
         written = open_files_told(find_open_files(session, shown.taken)) if told is None else []
-        return _page(prepared, [*taken, *written], selected.held, told, path_display, ends_text(session))
+        return _page(prepared, [*taken, *written], selected.held, told, path_display, timeline_end_text(session))
 
 
 def _taken_lines(shortener: Shortener, prepared: PreparedCommit, looked: BaseLook) -> list[str]:

@@ -16,7 +16,7 @@ from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.effects import Carried, Commit, Compare, DoneInView, Drop, Edit, Page, Prepare, Settle, Stop
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.review_state import arranged
+from yolofs.cli.review.review_state import arrange_changes
 from yolofs.errors import UsageError
 
 _MANY = 1000
@@ -54,12 +54,12 @@ class Worker:
             from yolofs.cli.review.session_changes import what_changed
 
             changed = what_changed(self._reader, parts, comparison)
-        return NewComparison(comparison, changed, arranged(comparison))
+        return NewComparison(comparison, changed, arrange_changes(comparison))
 
     def mark(self, known: Comparison) -> NewComparison:
         """Find what the host would run or trust."""
         marked = self._reader.with_marks(known)
-        return NewComparison(marked, [], arranged(marked))
+        return NewComparison(marked, [], arrange_changes(marked))
 
     def load(self, change: Change) -> DiffView:
         """Read the lines of a change."""

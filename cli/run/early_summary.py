@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from yolofs.errors import YolofsError
-from yolofs.sandbox.jobs import start_deaf
+from yolofs.sandbox.jobs import start_without_signals
 
 if TYPE_CHECKING:  # what a run needs to start does not need these
     from yolofs.paths import Generation
@@ -66,7 +66,7 @@ class EarlySummary:
         with contextlib.suppress(OSError):  # a commit is replacing it
             self._size = os.stat(self._journal).st_size
         with contextlib.suppress(RuntimeError):  # the system's limit on threads
-            start_deaf(self._thread)
+            start_without_signals(self._thread)
         try:
             yield
         finally:

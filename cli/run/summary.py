@@ -20,7 +20,7 @@ from yolofs.cli.run.changes_of_others import ChangesByRun, divide_by_run, meanwh
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
 from yolofs.cli.show.folding import ChangeLine
-from yolofs.cli.show.json_forms import change_fields, text_fields, words_fields
+from yolofs.cli.show.json_forms import change_fields, command_fields, text_fields
 from yolofs.cli.show.listing import (
     PathDisplay,
     counts_text,
@@ -412,7 +412,7 @@ def _document(
     is_outside = [regions.of_all(line.change.paths) is Region.OUTSIDE for line in sections.outside]
     return {
         "run": ended.number,
-        **words_fields("command", ended.command),
+        **command_fields("command", ended.command),
         "code": ended.code,
         "before": span.before,
         "after": span.after,

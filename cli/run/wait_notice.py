@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from yolofs.daemon.rpc.client import Client
 from yolofs.errors import YolofsError
-from yolofs.sandbox.jobs import start_deaf
+from yolofs.sandbox.jobs import start_without_signals
 
 if TYPE_CHECKING:  # what a run needs to start does not need these
     from yolofs.daemon.rpc.ask_messages import AskInfo
@@ -43,7 +43,7 @@ def announcing_asks(directory: bytes, run: int, pid_namespace: int) -> Iterator[
         return
     with client:
         thread = threading.Thread(target=_tell, args=(client, run, pid_namespace), name="asks", daemon=True)
-        start_deaf(thread)
+        start_without_signals(thread)
         try:
             yield
         finally:

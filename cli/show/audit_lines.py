@@ -22,7 +22,7 @@ from yolofs.audit.audit import (
     records_before,
 )
 from yolofs.cli.show.ask_lines import UNKNOWN_NAMES
-from yolofs.cli.show.json_forms import text_fields, words_fields
+from yolofs.cli.show.json_forms import command_fields, text_fields
 from yolofs.cli.show.run_lines import command_line
 from yolofs.journal.journal import Journal
 from yolofs.paths import Generation, display, is_in
@@ -194,7 +194,7 @@ def note_fields(note: Note) -> dict[str, Any]:
             return fields | {"commit": note.is_commit}
         case RunStart():
             directory = text_fields("directory", unquote_to_bytes(note.directory))
-            words = words_fields("command", map(unquote_to_bytes, note.command))
+            words = command_fields("command", map(unquote_to_bytes, note.command))
             return fields | {"run": note.run, **words, **directory, "before": note.before.generation}
         case RunEnd():
             after = note.after.generation if note.after is not None else None
@@ -213,12 +213,12 @@ def _access_fields(note: AskNote | RefusalNote) -> dict[str, Any]:
         "process": {
             "pid": process.pid,
             **text_fields("name", unquote_to_bytes(process.name)),
-            **words_fields("command", map(unquote_to_bytes, process.command)),
+            **command_fields("command", map(unquote_to_bytes, process.command)),
             "run": process.run or None,
         },
         "parent": {
             "pid": process.parent,
-            **words_fields("command", map(unquote_to_bytes, process.parent_command)),
+            **command_fields("command", map(unquote_to_bytes, process.parent_command)),
         },
     }
 

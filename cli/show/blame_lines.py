@@ -8,7 +8,7 @@ from typing import Any
 from yolofs.changes.changes import Change
 from yolofs.changes.counting import counts
 from yolofs.cli.output import local_time
-from yolofs.cli.show.json_forms import text_fields, words_fields
+from yolofs.cli.show.json_forms import command_fields, text_fields
 from yolofs.cli.show.listing import PathDisplay, counts_text
 from yolofs.cli.show.run_lines import command_line
 from yolofs.paths import RelPath, absolute, in_shell
@@ -62,5 +62,5 @@ def blame_document(
         "commit": last.commit,
         "changed_since": last.is_changed_since,
         "run": run or None,
-        **words_fields("command", command),
+        **command_fields("command", command),
     }

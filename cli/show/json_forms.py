@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from yolofs.changes.changes import Change, Side
 from yolofs.paths import absolute
 from yolofs.state.regions import Regions
-from yolofs.text.json_text import text_fields, words_fields
+from yolofs.text.json_text import command_fields, text_fields
 
-__all__ = ["change_fields", "host_code_fields", "text_fields", "type_name", "words_fields"]
+__all__ = ["change_fields", "command_fields", "host_code_fields", "text_fields", "type_name"]
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks

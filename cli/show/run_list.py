@@ -8,7 +8,7 @@ from typing import Any
 from yolofs.audit.runs import Run
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time, paint, say
-from yolofs.cli.show.json_forms import text_fields, words_fields
+from yolofs.cli.show.json_forms import command_fields, text_fields
 from yolofs.cli.show.run_lines import command_line, fitting_command, run_result
 from yolofs.paths import display
 from yolofs.session.history.chapters import Chapter, chapter_of
@@ -62,7 +62,7 @@ def run_fields(run: Run, found: Sequence[Chapter]) -> dict[str, Any]:
     chapter = chapter_of(run, found)
     return {
         "run": run.number,
-        **words_fields("command", _command(run, chapter)),
+        **command_fields("command", _command(run, chapter)),
         **text_fields("directory", run.directory if options().guard is None else b""),
         "start_ns": run.start.time_ns,
         "end_ns": end.time_ns if end is not None else None,

@@ -17,7 +17,7 @@ from yolofs.changes.counting import counts
 from yolofs.changes.patch import PatchStyle, quoted_name, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
-from yolofs.cli.guard import hidden_by, readable, seen
+from yolofs.cli.guard import hidden_by, readable_changes, visible_changes
 from yolofs.cli.history.differences import (
     Differences,
     chapters_of_runs,
@@ -122,11 +122,11 @@ class _Visible(msgspec.Struct, frozen=True):
 def _visible(session: Session, changes: list[Change], *, scratch: bool, shows_all: bool) -> _Visible:
     """Return what may and is to be shown; without ``scratch`` not what lies in such directories."""
     root = session.base.root
-    everything = seen(options().guard, changes, root)
+    everything = visible_changes(options().guard, changes, root)
     changes = everything if scratch else without_scratch(everything, session.regions)
     hider = hiding_of(session.project, changes, root, shows_all=shows_all)
     hidden = len(hidden_by(hider, changes, root))
-    return _Visible(seen(hider, changes, root), len(everything) - len(changes), hidden)
+    return _Visible(visible_changes(hider, changes, root), len(everything) - len(changes), hidden)
 
 
 def _show(
@@ -149,7 +149,7 @@ def _show(
     if form is DiffForm.LIST:
         emit_changes(changes, path_display, session.regions, marks)
     else:
-        shown = readable(options().guard, changes, session.base.root)
+        shown = readable_changes(options().guard, changes, session.base.root)
         if len(shown) < len(changes):
             say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
         notes: list[str] = []

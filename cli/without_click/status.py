@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from yolofs.changes.changes import Change
 from yolofs.changes.counting import counts
-from yolofs.cli.guard import PathGuard, hidden_by, seen
+from yolofs.cli.guard import PathGuard, hidden_by, visible_changes
 from yolofs.cli.history.visible_records import count_since
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
@@ -70,7 +70,7 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
         wants_guard = bool(changes or drifts.unlisted) and not shows_hidden
         guard = hiding_of(project, changes, session.base.root) if wants_guard else None
         hidden = len(hidden_by(guard, changes, session.base.root))
-        changes = seen(guard, changes, session.base.root)
+        changes = visible_changes(guard, changes, session.base.root)
         marks = marks_of(session, changes)
         drift = drifts.of(changes, partial(_may_see, (guard, options().guard)))
         if as_json:
@@ -125,7 +125,7 @@ def _may_see(guards: Sequence[PathGuard | None], path: bytes) -> bool:
 
 def _everything(session: Session, drifts: Drifts) -> list[Change]:
     with progress("comparing") as update:
-        return seen(options().guard, drifts.compare(progress=update), session.base.root)
+        return visible_changes(options().guard, drifts.compare(progress=update), session.base.root)
 
 
 def _emit_place(session: Session, info: Info | None) -> None:

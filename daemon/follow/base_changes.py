@@ -93,7 +93,7 @@ class BaseChanges:
             DaemonError: the mount has just ended.
         """
         try:
-            found, base = self._mount.unnoticed(), self._session.base
+            found, base = self._mount.changed_unnoticed(), self._session.base
         except LoopClosedError:
             raise DaemonError("the mount has just ended", hint="yolofs mount") from None
         if found:  # a name that has gone is one of which the event is missing

@@ -6,7 +6,7 @@ from typing import Any
 
 from yolofs.daemon.rpc.ask_messages import AskInfo, ProcessInfo
 from yolofs.daemon.rpc.protocol import unquote
-from yolofs.text.json_text import text_fields, words_fields
+from yolofs.text.json_text import command_fields, text_fields
 
 
 def ask_fields(ask: AskInfo) -> dict[str, Any]:
@@ -35,5 +35,5 @@ def _process_fields(process: ProcessInfo) -> dict[str, Any]:
     return {
         "pid": process.pid,
         **text_fields("name", unquote(process.name)),
-        **words_fields("command", map(unquote, process.command)),
+        **command_fields("command", map(unquote, process.command)),
     }

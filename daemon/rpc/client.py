@@ -136,9 +136,9 @@ class Client:
         except TimeoutError:
             raise DaemonError(f"the daemon, process {described.pid}, takes no connection", hint=_HANGS_HINT) from None
         except OSError:
-            from yolofs.daemon.rpc.daemon_process import lives  # hardly a command comes here
+            from yolofs.daemon.rpc.daemon_process import is_daemon_alive  # hardly a command comes here
 
-            if lives(directory):
+            if is_daemon_alive(directory):
                 raise DaemonError(
                     f"the daemon, process {described.pid}, cannot be reached: nobody listens at"
                     f" {display(socket_path(described))} any more",

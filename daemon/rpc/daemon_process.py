@@ -13,7 +13,7 @@ from yolofs.system.processes import pidfd_of
 _EXIT_TIMEOUT_S = 10.0
 
 
-def lives(directory: bytes) -> bool:
+def is_daemon_alive(directory: bytes) -> bool:
     """Tell whether the daemon of the session in ``directory`` goes on, at whose socket nobody
     answers.
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.model_steps import so_many
 from yolofs.rules import NameRule, PathRule, Rule, RuleIndex, RuleSet, RuleState, SuffixRule, Verdict, subject
 from yolofs.rules.budget import Budget
-from yolofs.rules.loosening import blamed, judge
+from yolofs.rules.loosening import find_loosening_rules, judge
 from yolofs.rules.tightening import find_sure
 
 NAMES = (b"a", b"b", b"c.x", b"d.x", b"e", b".git", b".yolofs")
@@ -88,7 +88,7 @@ def test_a_rule_of_a_tree_is_blamed_only_if_a_path_gets_looser(
     tree = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
     before = RuleIndex(RuleSet(tuple(near)), RuleSet(), RuleSet(tuple(far), exempt))
     now = RuleIndex(RuleSet(tuple(near)), RuleSet(tuple(tree)), RuleSet(tuple(far), exempt))
-    found = blamed(before, now, tree, frozenset(range(len(tree))))
+    found = find_loosening_rules(before, now, tree, frozenset(range(len(tree))))
     told = [place.path for places in found.values() for place in places]  # may lie deeper than all of PATHS
     assert bool(found) == any(_is_looser(before, now, path) for path in (*PATHS, *told))
 
@@ -98,7 +98,7 @@ def test_a_path_that_gets_looser_deep_below_a_suffix_rule_is_found() -> None:
     near = RuleSet((PathRule(b"/", RuleState.ALLOW, "near"),))
     far = RuleSet((SuffixRule(b".x", RuleState.READ_ONLY, "far", b"/a/b/c.x"),))
     before, now = RuleIndex(near, RuleSet(), far), RuleIndex(near, RuleSet(tuple(tree)), far)
-    (places,) = blamed(before, now, tree, frozenset({0})).values()
+    (places,) = find_loosening_rules(before, now, tree, frozenset({0})).values()
     assert all(_is_looser(before, now, place.path) for place in places)
 
 
@@ -106,7 +106,7 @@ def test_a_path_with_a_filler_for_any_name_is_told_with_that_filler() -> None:
     tree: list[Rule] = [SuffixRule(b".x", RuleState.ALLOW, "0")]
     far = RuleSet((PathRule(b"/a", RuleState.DENY, "far"),))
     before, now = RuleIndex(far), RuleIndex(RuleSet(tuple(tree)), far)
-    (places,) = blamed(before, now, tree, frozenset({0})).values()
+    (places,) = find_loosening_rules(before, now, tree, frozenset({0})).values()
     assert {(os.fsdecode(place.path), place.before.value) for place in places} >= {("/a/\x01.x", "deny")}
 
 

@@ -232,13 +232,13 @@ class Mount:
         with contextlib.suppress(OSError):
             os.lstat(os.path.join(self.mountpoint, path))
 
-    def unnoticed(self) -> list[RelPath]:
+    def changed_unnoticed(self) -> list[RelPath]:
         """Return the watched base files that have changed without a notice: through a shared
         mapping.
 
         Looks at each file of which the kernel trusts the attributes for long.  Blocks.
         """
-        changed, over = self.lifetimes.unnoticed()
+        changed, over = self.lifetimes.changed_unnoticed()
         if changed or over:
             self.loop.call(self.lifetimes.drop, changed + over)
         return [path for path, _ in changed]

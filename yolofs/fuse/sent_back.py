@@ -99,7 +99,7 @@ class SentBack:
             _note(self._unsettled, directory, now + _KEPT_S)
         return sorted(directories)
 
-    def told_stale(self, thread: int) -> None:
+    def note_told_stale(self, thread: int) -> None:
         """Note that a thread was told ESTALE for another reason: what it does next may be its
         second attempt.
         """

@@ -219,7 +219,7 @@ class Requests:
                 self._asker.refused(error.question, request.thread)
             return error.errno or errno.EACCES
         if error.errno == errno.ESTALE:
-            self.sent_back.told_stale(request.thread)
+            self.sent_back.note_told_stale(request.thread)
         return self._handlers.errno_of(error)
 
     def makes_room(self, error: OSError) -> bool:

@@ -178,7 +178,7 @@ class Attributes:
             fd = self._layers.held.known_fd(inode.base)
             if fd is not None and stat.S_ISDIR((st := os.fstat(fd)).st_mode) and st.st_nlink:
                 return st
-        again = self._layers.seen_again(inode, inode.base)
+        again = self._layers.stat_by_plain_look(inode, inode.base)
         if again is not None:
             return again
         st = self._base.lstat(inode.base)

@@ -387,7 +387,7 @@ class Data:
         """Return the attributes of the base file behind an inode that is to be opened; ESTALE if it
         is another file.
         """
-        again = self._layers.seen_again(inode, source)
+        again = self._layers.stat_by_plain_look(inode, source)
         if again is not None:
             return again
         try:

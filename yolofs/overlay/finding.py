@@ -206,7 +206,7 @@ class Finding:
         elif not self.is_known_as(inode, kind, staged):
             inode = table.add(Inode(table.alternate(natural, key, inode), kind, parent, name))
         elif inode.parent is not parent or inode.name != name or inode.is_nameless:
-            self.see_as(inode, parent, name)
+            self.note_name_seen(inode, parent, name)
         if staged is None and inode.base != found.base:
             self._descriptors.close(inode)
             if kind != stat.S_IFLNK:  # of a link the kernel may have another one's target
@@ -216,7 +216,7 @@ class Finding:
             inode.link_key = key_for(self._layers.tree, self._base, found.st)
         return inode
 
-    def see_as(self, inode: Inode, parent: Inode, name: bytes) -> None:
+    def note_name_seen(self, inode: Inode, parent: Inode, name: bytes) -> None:
         """Note under which name an inode was last seen, and the one before, which it may still
         have.
         """

@@ -97,7 +97,7 @@ class Layers:
         assert inode.base is not None
         return self.base.place(inode.base)
 
-    def seen_again(self, inode: Inode, rel: RelPath) -> os.stat_result | None:
+    def stat_by_plain_look(self, inode: Inode, rel: RelPath) -> os.stat_result | None:
         """Return the attributes of the base file of an unstaged inode, if a plain look at its path
         finds the same file.  None if a careful look is needed, which takes three times as long.
 

@@ -127,7 +127,7 @@ class Naming:
         tell_of_entries(parent, entry.parent)
         self.touch_ctime(staged)
         inode.lookups += 1
-        self._finding.see_as(inode, parent, name)
+        self._finding.note_name_seen(inode, parent, name)
         inode.entry = entry
         return inode, self._attributes.getattr(inode)
 
@@ -440,7 +440,7 @@ class Naming:
         if (inode.parent, inode.name) == old:
             self._inodes.move(inode, *new)
         else:
-            self._finding.see_as(inode, *new)
+            self._finding.note_name_seen(inode, *new)
 
 
 def _entry_at(parent: Inode, name: bytes) -> Entry | None:

@@ -79,7 +79,7 @@ def judge(
         if not open_to_doubt:
             break
         budget.take(len(rules) // 4)  # what an index takes
-        found = blamed(before, index_of(chosen), rules, open_to_doubt, is_of_files, budget)
+        found = find_loosening_rules(before, index_of(chosen), rules, open_to_doubt, is_of_files, budget)
         if not found:
             break
         waiting |= {number: tuple(places) for number, places in found.items()}
@@ -87,7 +87,7 @@ def judge(
     return JudgedRules(tuple(chosen), waiting)
 
 
-def blamed(
+def find_loosening_rules(
     before: RuleIndex,
     now: RuleIndex,
     rules: Sequence[Rule],

@@ -16,7 +16,7 @@ from yolofs.registry.trust import Agreed, place_text
 from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
 from yolofs.rules.index import RuleIndex
 from yolofs.rules.linked_keys import follow_links, leads_to
-from yolofs.rules.loosening import ANY, JudgedRules, LoosenedPath, blamed, judge
+from yolofs.rules.loosening import ANY, JudgedRules, LoosenedPath, find_loosening_rules, judge
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE, Level
 from yolofs.rules.spelling import (
@@ -331,7 +331,7 @@ def _opened_without(
     instead = {subject(rule) for rule in exceptions}
     then = [*exceptions, *(rule for rule in agreed if subject(rule) not in instead)]
     try:
-        return frozenset(blamed(index_of(then), index_of(agreed), rules, known, budget=budget))
+        return frozenset(find_loosening_rules(index_of(then), index_of(agreed), rules, known, budget=budget))
     except BudgetSpentError:
         return known
 

@@ -284,7 +284,7 @@ def _woken_by_signals() -> Iterator[int]:
         os.close(write)
 
 
-def start_deaf(thread: threading.Thread) -> None:
+def start_without_signals(thread: threading.Thread) -> None:
     """Start a thread to which no signal is delivered: the thread that waits for the command has to
     notice each.
     """

@@ -115,12 +115,12 @@ def mount_on(mount: int, place: int) -> None:
     _checked(_libc.syscall(_MOVE_MOUNT, mount, b"", place, b"", flags))
 
 
-def picked(mount: int) -> int:
-    """Return a descriptor for :func:`renew` of the filesystem that is mounted."""
+def reconfigurable(mount: int) -> int:
+    """Return a descriptor for :func:`reconfigure` of the filesystem that is mounted."""
     return _checked(_libc.syscall(_FSPICK, mount, b"", _FS_CLOEXEC | _FSPICK_EMPTY_PATH))
 
 
-def renew(handle: int) -> None:
+def reconfigure(handle: int) -> None:
     """Have a read-only filesystem be configured again, as it is.
 
     Raises:

@@ -26,8 +26,8 @@ from yolofs.sandbox.mount_calls import (
     mount_on,
     opened,
     part,
-    picked,
-    renew,
+    reconfigurable,
+    reconfigure,
     restrict,
 )
 
@@ -60,7 +60,7 @@ def mount_over(view: bytes, native: Mapping[bytes, Sequence[bytes]]) -> list[int
             others = [path for path in paths if path not in links]
             if others:
                 with contextlib.suppress(OSError), _overlay(directory, empty) as overlay:
-                    handles.append(picked(overlay))
+                    handles.append(reconfigurable(overlay))
                     for path in others:
                         with contextlib.suppress(OSError), part(overlay, os.path.relpath(path, directory)) as tree:
                             _put_over(view, path, tree)
@@ -75,7 +75,7 @@ def forget_names(handle: int) -> None:
     Raises:
         OSError: it is not there any more.
     """
-    renew(handle)
+    reconfigure(handle)
 
 
 def try_copy() -> None:

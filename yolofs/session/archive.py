@@ -116,7 +116,7 @@ def _numbers_of_commit(directory: bytes, number: int, *, passes_over_damage: boo
     return numbers, not is_followed
 
 
-def nameless(directory: bytes, *, without: Container[int] = ()) -> list[StoreIno]:
+def inodes_without_journal(directory: bytes, *, without: Container[int] = ()) -> list[StoreIno]:
     """Return the store inodes of a session without a journal that no other journal of it names, in
     order.
 
@@ -148,7 +148,7 @@ def journal_loss(directory: bytes) -> JournalError | None:
     is_unplanned = has_carried and not is_there(os.path.join(os.path.dirname(carried), b"plan.json"))
     if has_carried and not is_unplanned:
         return None
-    count = len(nameless(directory, without={last} if is_unplanned else ()))
+    count = len(inodes_without_journal(directory, without={last} if is_unplanned else ()))
     if not count:
         return None
     which = "1 staged file, whose name" if count == 1 else f"{count} staged files, whose names"
@@ -158,7 +158,7 @@ def journal_loss(directory: bytes) -> JournalError | None:
     )
 
 
-class End(enum.Enum):
+class CommitEnd(enum.Enum):
     """How a commit ended; the value is the file in its directory that says so."""
 
     DONE = b"done"
@@ -215,7 +215,7 @@ def _is_put_away(commit: bytes) -> bool:
     def has(name: bytes) -> bool:
         return is_there(os.path.join(commit, name))
 
-    return has(b"journal") and (has(End.GIVEN_UP.value) or not has(CARRIED))
+    return has(b"journal") and (has(CommitEnd.GIVEN_UP.value) or not has(CARRIED))
 
 
 def note_ended_journal(commit: bytes, journal: bytes) -> None:
@@ -251,7 +251,7 @@ def all_are_put_away(directory: bytes) -> bool:
     return not last or _is_put_away(commit_directory(directory, last))
 
 
-def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End | None:
+def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> CommitEnd | None:
     """Return how a commit ended; None if it has not, or if that was not written by this user for
     this session.
 
@@ -264,23 +264,23 @@ def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End |
     Danger: what follows an end puts the journal away, and another one in its place.
     """
     commit = commit_directory(directory, number)
-    if not any(is_there(os.path.join(commit, end.value)) for end in End):
+    if not any(is_there(os.path.join(commit, end.value)) for end in CommitEnd):
         return None
     from yolofs.registry.seal import Sealer, read_plainly  # hardly a command comes here
 
-    ends = {end: text for end in End if (text := read_plainly(os.path.join(commit, end.value))) is not None}
+    ends = {end: text for end in CommitEnd if (text := read_plainly(os.path.join(commit, end.value))) is not None}
     try:
         sealer = Sealer.open(directory)
     except (YolofsError, FileNotFoundError, NotADirectoryError):
         if has_to_look:
             raise
         return None
-    if sealer.is_given_up(ends.get(End.GIVEN_UP, b""), number):
-        return End.GIVEN_UP
+    if sealer.is_given_up(ends.get(CommitEnd.GIVEN_UP, b""), number):
+        return CommitEnd.GIVEN_UP
     sealed = read_plainly(os.path.join(commit, b"seal"))
-    if sealed is None or not sealer.is_end(ends.get(End.DONE, b""), sealed):
+    if sealed is None or not sealer.is_end(ends.get(CommitEnd.DONE, b""), sealed):
         return None
-    return End.DONE if _is_sealed(sealer, directory, number) else None
+    return CommitEnd.DONE if _is_sealed(sealer, directory, number) else None
 
 
 def _is_sealed(sealer: Sealer, directory: bytes, number: int) -> bool:
@@ -312,8 +312,8 @@ def give_up(directory: bytes, number: int) -> None:
     text = Sealer.open(directory, make=True).given_up(number)
     commit = commit_directory(directory, number)
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(commit, End.GIVEN_UP.value))  # by another hand
-    write_new(commit, End.GIVEN_UP.value, text)
+        os.unlink(os.path.join(commit, CommitEnd.GIVEN_UP.value))  # by another hand
+    write_new(commit, CommitEnd.GIVEN_UP.value, text)
     finish_put_away(directory)
 
 
@@ -388,7 +388,7 @@ def end_chapter(directory: bytes, commit: bytes) -> None:
     from yolofs.state.kept_bases import put_in_archive
 
     put_in_archive(os.path.join(directory, b"files"), commit)
-    is_given_up = is_there(os.path.join(commit, End.GIVEN_UP.value))
+    is_given_up = is_there(os.path.join(commit, CommitEnd.GIVEN_UP.value))
     note_journal_end(directory, is_commit=not is_given_up, commit=int(os.path.basename(commit)))
 
 
@@ -427,10 +427,10 @@ def begin_journal(path: bytes, commit: bytes | None) -> None:
         return
     number = int(os.path.basename(commit))
     end = end_of(os.path.dirname(path), number, has_to_look=True)
-    if end is End.GIVEN_UP:
+    if end is CommitEnd.GIVEN_UP:
         Journal.create(path).close()
         return
-    if end is not End.DONE:
+    if end is not CommitEnd.DONE:
         raise TrustError(
             f"what commit {number} left staged is not as it was sealed, so it is not put in force: {display(carried)}",
             hint="put it and the files beside it back from a backup; removing it gives up what was left staged",

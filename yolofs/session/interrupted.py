@@ -30,7 +30,7 @@ from yolofs.registry import seal
 from yolofs.registry.identity import identity_of
 from yolofs.registry.seal import MACHINE_FILES, Sealer, began_ns, digest_of_file, read_plainly
 from yolofs.registry.state_directory import state_directory
-from yolofs.session.archive import CARRIED, End, interrupted_commit
+from yolofs.session.archive import CARRIED, CommitEnd, interrupted_commit
 from yolofs.session.undo_notes import read_undoes
 from yolofs.store.base import Base
 from yolofs.store.store import Store
@@ -235,7 +235,7 @@ def examine(
             raise _MisfitError("it has no seal, so nobody knows who planned it")
         sealer = _sealer(directory, machine_files)
         problems = sealer.problems(sealed, number, text, digest_of_file(os.path.join(commit, CARRIED)))
-        if not problems and is_there(os.path.join(commit, End.DONE.value)):
+        if not problems and is_there(os.path.join(commit, CommitEnd.DONE.value)):
             problems = ["the note that it is done was changed"]
         if problems:
             raise _MisfitError(*problems)

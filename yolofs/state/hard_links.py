@@ -50,7 +50,7 @@ def nlink_of(tree: Tree, base: Base, st: os.stat_result) -> int:
     return max(1, st.st_nlink - tree.unlinked.get(base.number(st), 0))
 
 
-def misnamed(records: Iterable[ChangeRecord]) -> tuple[Tree, list[tuple[Staged, RelPath]]]:
+def find_misnamed(records: Iterable[ChangeRecord]) -> tuple[Tree, list[tuple[Staged, RelPath]]]:
     """Return the tree of some records, and its files that were recorded with the base path of
     another name, one that did not move.
 

@@ -128,7 +128,7 @@ class Owners:
             self._writes += 1  # after it: a sync that has begun meanwhile may have missed it
 
 
-class Giving:
+class GivableOwners:
     """Tells which owners and groups this user may give to a file of theirs."""
 
     def __init__(self) -> None:

@@ -53,7 +53,7 @@ def text_fields(key: str, raw: bytes) -> dict[str, str]:
         return {key: raw.decode(errors="replace"), f"{key}_bytes": quote_from_bytes(raw)}
 
 
-def words_fields(key: str, words: Iterable[bytes]) -> dict[str, list[str]]:
+def command_fields(key: str, words: Iterable[bytes]) -> dict[str, list[str]]:
     """Return a command line as ``key``; if a word is not UTF-8 all of them stand exactly in
     ``key_bytes``, too.
     """

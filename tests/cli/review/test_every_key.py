@@ -39,7 +39,7 @@ def test_every_key_of_the_review_does_what_the_help_says(yolofs: Program, view: 
 
 def test_each_key_of_the_tables_has_a_step_and_a_line_of_the_help() -> None:
     """Ctrl-C ends the steps above; Ctrl-Z is pressed in tmux, where a shell brings it back."""
-    assert every_key.KEYS - {"c-d"} == {*ReviewModel().acts(), *MOVES}
+    assert every_key.KEYS - {"c-d"} == {*ReviewModel().actions(), *MOVES}
     named = {word for line in HELP.splitlines() for word in re.split("  +", line)[0].split()}
     aliases = {" ": "space", "<": "j", ">": "j", "g": "j", "G": "j", "right": "l", "left": "h", "escape": "h"}
     moves = {"up", "down", "home", "end", "pageup", "pagedown"}

@@ -205,7 +205,7 @@ def test_an_interrupted_request_leaves_no_answer_for_its_thread(requests: SentBa
 
 def test_a_thread_that_was_told_estale_already_is_not_sent_back(requests: SentBack) -> None:
     """The kernel tries again but once."""
-    requests.told_stale(7)
+    requests.note_told_stale(7)
     assert not requests.send_back(KernelRequest(RequestKind.CREATE, ARGS), [NEW])
     assert requests.send_back(KernelRequest(RequestKind.CREATE, ARGS), [NEW])  # by now that is another system call
 
@@ -229,6 +229,6 @@ def test_a_request_that_could_not_be_known_again_is_not_sent_back(
 def test_the_number_of_threads_that_are_remembered_is_bounded(requests: SentBack) -> None:
     for thread in range(1, 70_000):
         assert requests.send_back(KernelRequest(RequestKind.CREATE, (*ARGS[:-1], Context(thread))), [NEW])
-        requests.told_stale(-thread)
+        requests.note_told_stale(-thread)
     assert len(requests.awaited) < 66_000
     assert len(requests._were_told) < 66_000

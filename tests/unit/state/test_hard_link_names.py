@@ -24,7 +24,7 @@ from yolofs.journal.records import ChangeRecord, Keep, Rename, Stage
 from yolofs.paths import RelPath, StoreIno
 from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess
-from yolofs.state.hard_links import misnamed
+from yolofs.state.hard_links import find_misnamed
 from yolofs.state.tree import Tree
 
 A, B, C, G = RelPath(b"a"), RelPath(b"b"), RelPath(b"c"), RelPath(b"g")
@@ -52,9 +52,9 @@ class OldSession:
         with Session.open(os.fsencode(self.root), SessionAccess.WRITE, root=os.fsencode(self.root)) as session:
             commit(session)
 
-    def misnamed(self) -> list[tuple[RelPath | None, RelPath]]:
+    def find_misnamed(self) -> list[tuple[RelPath | None, RelPath]]:
         with Session.open(os.fsencode(self.root), SessionAccess.READ, root=os.fsencode(self.root)) as session:
-            return [(staged.home, recorded) for staged, recorded in misnamed(session.live_changes())[1]]
+            return [(staged.home, recorded) for staged, recorded in find_misnamed(session.live_changes())[1]]
 
     def check(self, *names: str) -> None:
         """These are the names that base has, of one file, with the new mode."""
@@ -77,7 +77,7 @@ def staged_as(session: Session, path: RelPath, ino: StoreIno, origin: RelPath) -
 
 def test_the_name_that_was_seen_last_stays_where_the_other_moved(old: OldSession) -> None:
     old.write(lambda session, ino: [Rename(2, A, C), staged_as(session, C, ino, B)])
-    assert old.misnamed() == [(A, B)]
+    assert old.find_misnamed() == [(A, B)]
     old.commit()
     old.check("b", "c")
 
@@ -86,14 +86,14 @@ def test_the_name_that_was_seen_last_stays_with_another_link_made_in_the_view(ol
     old.write(
         lambda session, ino: [Rename(2, A, C), staged_as(session, C, ino, B), Stage(4, RelPath(b"z"), ino, origin=B)]
     )
-    assert old.misnamed() == [(A, B)]
+    assert old.find_misnamed() == [(A, B)]
     old.commit()
     old.check("b", "c", "z")
 
 
 def test_a_file_whose_two_names_both_moved_is_named_right(old: OldSession) -> None:
     old.write(lambda session, ino: [Rename(2, B, G), Rename(2, A, C), staged_as(session, C, ino, B)])
-    assert old.misnamed() == [(A, B)]
+    assert old.find_misnamed() == [(A, B)]
     old.commit()
     old.check("c", "g")
 
@@ -106,7 +106,7 @@ def test_names_that_a_partial_commit_of_an_older_version_mixed_up_are_found(old:
         return [Keep(1, RelPath(b""), source=RelPath(b""), unlinked=(stage.base.ino, 1)), Keep(1, A), kept]
 
     old.write(left)
-    assert old.misnamed() == [(A, B)]
+    assert old.find_misnamed() == [(A, B)]
     old.commit()
     old.check("b", "c")
 
@@ -127,7 +127,7 @@ def test_names_that_this_version_records_are_not_found_mixed_up(tmp_path: Path) 
             record for record in driver.session.live_changes() if isinstance(record, Stage) and record.path == b"b"
         ]
         assert record.origin == b"b"
-        assert misnamed(driver.session.live_changes())[1] == []
+        assert find_misnamed(driver.session.live_changes())[1] == []
     finally:
         driver.close()
 

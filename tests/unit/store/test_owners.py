@@ -12,7 +12,7 @@ import pytest
 from tests.support.user_identity import NOBODY, acting_as
 from tests.unit.store.store_files import add_file
 from yolofs.store.collecting import remove_unreferenced
-from yolofs.store.owners import NAME, Giving, Owners, gives_group, shown
+from yolofs.store.owners import NAME, GivableOwners, Owners, gives_group, shown
 from yolofs.store.store import Store
 
 FOREIGN = 5000
@@ -204,9 +204,9 @@ def test_a_number_that_something_was_noted_of_is_not_given_again(tmp_path: Path)
 
 @pytest.mark.root_only
 def test_a_user_may_give_files_to_own_groups_alone_and_root_to_all() -> None:
-    assert Giving().may_give(1, 2)
+    assert GivableOwners().may_give(1, 2)
     with acting_as(NOBODY, NOBODY):
-        giving = Giving()
+        giving = GivableOwners()
     assert giving.may_give(NOBODY, NOBODY)
     assert not giving.may_give(NOBODY, FOREIGN)
     assert not giving.may_give(0, NOBODY)
@@ -214,7 +214,7 @@ def test_a_user_may_give_files_to_own_groups_alone_and_root_to_all() -> None:
         os.seteuid(0)
         os.setgroups([FOREIGN])
         os.seteuid(NOBODY)
-        assert Giving().may_give(NOBODY, FOREIGN)
+        assert GivableOwners().may_give(NOBODY, FOREIGN)
 
 
 @pytest.mark.root_only

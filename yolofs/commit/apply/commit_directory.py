@@ -30,7 +30,7 @@ import errno
 import os
 
 from yolofs.commit.apply import other_devices, step_log
-from yolofs.commit.apply.places import SEAL, hidden_far
+from yolofs.commit.apply.places import SEAL, far_folder_prefix
 from yolofs.commit.apply.ready import Ready, decode_ready
 from yolofs.paths import display
 from yolofs.system.busy_trees import remove_tree
@@ -167,7 +167,7 @@ def waits_for_disk(parking: bytes, now_ns: int) -> bool:
     """
     if is_there(os.path.join(parking, DONE)):  # then they went before that
         return False
-    if not other_devices.may_be_elsewhere(parking, hidden_far(parking)):
+    if not other_devices.may_be_elsewhere(parking, far_folder_prefix(parking)):
         return False
     return now_ns - os.lstat(os.path.join(parking, other_devices.NOTE)).st_mtime_ns < LONGEST_WAIT_NS
 
@@ -186,7 +186,7 @@ def size_of_gone(parking: bytes, now_ns: int) -> int:
 
 def _has_removed_far(parking: bytes) -> bool:
     """Remove a commit's folders on other devices; tell whether all of them are gone for certain."""
-    name = hidden_far(parking)
+    name = far_folder_prefix(parking)
     other_devices.remove(parking, name)
     return not other_devices.may_be_elsewhere(parking, name)
 

@@ -28,7 +28,7 @@ from yolofs.commit.apply.commit_directory import (
     write_new,
 )
 from yolofs.commit.apply.copy_log import FileNumbers
-from yolofs.commit.apply.given_ctimes import Arrived, came_by, note_before
+from yolofs.commit.apply.given_ctimes import Arrived, find_what_came, note_before
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.part_links import copies_noted, names_in, note_parted, put_in_place
@@ -502,7 +502,7 @@ def _complete(
             steps.sync()
         steps.release_store()
         if arrived is not None:
-            found = came_by(plan, parking, parted, noted, steps.left_out if knows_all else None)
+            found = find_what_came(plan, parking, parted, noted, steps.left_out if knows_all else None)
             stamps = steps.stamps_of_copies() | found.stamps | steps.stamps_of_links()
             arrived(found._replace(stamps=steps.with_swept(stamps)))
         steps.discard_notes()

@@ -86,7 +86,7 @@ def note_before(directory: bytes, copies: Sequence[PartedCopy], plan: Plan) -> l
     return [*known, *new]
 
 
-def came_by(
+def find_what_came(
     plan: Plan,
     directory: bytes,
     parted: Mapping[int, Ctimes],

@@ -20,7 +20,7 @@ from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.paths import RelPath, split
 from yolofs.store.interfaces import StoreFiles
-from yolofs.store.owners import Giving
+from yolofs.store.owners import GivableOwners
 from yolofs.text.git_index_format import SIGNATURE, may_be_index
 
 Spare: TypeAlias = Callable[[int], bool]
@@ -54,7 +54,7 @@ class Linking:
         self._folder = folder
         self._mount = _mount_of(folder)
         self._is_near: dict[RelPath, bool] = {}
-        self._giving = Giving()
+        self._giving = GivableOwners()
         self._knows_files: bool | None = None
         """Whether the disk shows one inode number by all names of a file; None if that was not
         looked at.

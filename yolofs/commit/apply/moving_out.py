@@ -72,7 +72,7 @@ class MovingOut(Keeping):
         if listing is None:
             listing = by_names.listing_of((self._unlocked(source), source.name))
             by_names.write(listing, note, durable=self._durable)
-        half = half_of(target)
+        half = spot_of_half_moved(target)
         by_names.move(
             (self._unlocked(source), source.name),
             (self._unlocked(half), half.name),
@@ -119,7 +119,7 @@ class MovingOut(Keeping):
                     copying.may_set_ns(fd, was.atime_ns, was.mtime_ns)
 
 
-def half_of(spot: Spot) -> Spot:
+def spot_of_half_moved(spot: Spot) -> Spot:
     """Return where a directory is made into which another is moved name by name, on its way to a
     spot.
     """

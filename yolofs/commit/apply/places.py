@@ -66,7 +66,7 @@ def hidden_prefix(directory: bytes) -> bytes:
     return b".yolofs-%b-" % hashlib.blake2b(known, digest_size=8).hexdigest().encode()
 
 
-def hidden_far(directory: bytes) -> bytes:
+def far_folder_prefix(directory: bytes) -> bytes:
     """Return the beginning of the names of the folders in base in which the commit in ``directory``
     makes what goes to their device.
     """

@@ -22,7 +22,7 @@ from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.lost_writes import make_anew
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
-from yolofs.commit.apply.places import Places, Spot, hidden_far
+from yolofs.commit.apply.places import Places, Spot, far_folder_prefix
 from yolofs.commit.apply.ready import LINKED, DirectoryBefore, KeptBefore, Looks, MadeObject, Ready, check_steps
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.moves import Moves
@@ -64,7 +64,7 @@ class Preparing(Places):
         self._home = syscalls.device_and_mount(at(self._new.fd, b"."))
         self._mount_of: dict[RelPath, tuple[int, int]] = {ROOT: syscalls.device_and_mount(plan.root)}
         """Device and mount, by directory of base."""
-        self._far = FarFolders(plan.root, directory, hidden_far(directory), self._moves)
+        self._far = FarFolders(plan.root, directory, far_folder_prefix(directory), self._moves)
 
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, where: object) -> None:
         try:
@@ -313,4 +313,4 @@ class Preparing(Places):
         Raises:
             OSError: one cannot be removed.
         """
-        return other_devices.remove(self._parking, hidden_far(self._parking))
+        return other_devices.remove(self._parking, far_folder_prefix(self._parking))

@@ -31,7 +31,7 @@ class CutLink(NamedTuple):
     """Whether those others keep what the file was, though the name gets something else."""
 
 
-def moves_far(names: Iterable[OverriddenName], base: Base) -> bool:
+def moves_between_mounts(names: Iterable[OverriddenName], base: Base) -> bool:
     """Tell whether any of the names of a tree moves to another disk or mount."""
     for name in names:
         staged = name.entry.staged

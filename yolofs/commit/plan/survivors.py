@@ -20,7 +20,7 @@ from yolofs.state.link_names import find_names
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base, read_link
 from yolofs.store.interfaces import StorePaths
-from yolofs.store.owners import Giving
+from yolofs.store.owners import GivableOwners
 from yolofs.system.deep_paths import DeepPaths
 
 
@@ -68,7 +68,7 @@ class Survivors:
         """What the view makes of each base file: several, if the host made hard links of what was
         staged apart.
         """
-        self._giving = Giving()
+        self._giving = GivableOwners()
         self._file_of: dict[Staged, tuple[int, int] | None] = {}
         """What :meth:`_base_file` has found: the host may put something else there between two
         looks."""

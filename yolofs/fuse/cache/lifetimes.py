@@ -9,7 +9,7 @@ names in there live no longer than they would without a watch.
 
 One thing no watch sees: a write through a shared mapping, which moves the times of a file and
 nothing else.  So the files whose attributes the kernel trusts for long are kept, and somebody looks
-at them every now and then (:meth:`Lifetimes.unnoticed`).
+at them every now and then (:meth:`Lifetimes.changed_unnoticed`).
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ class Lifetimes:
 
     @property
     def trusts_any(self) -> bool:
-        """Whether there is a file to be looked at by :meth:`unnoticed`."""
+        """Whether there is a file to be looked at by :meth:`changed_unnoticed`."""
         return bool(self._trusted)
 
-    def unnoticed(self) -> tuple[list[tuple[RelPath, ToldFile]], list[tuple[RelPath, ToldFile]]]:
+    def changed_unnoticed(self) -> tuple[list[tuple[RelPath, ToldFile]], list[tuple[RelPath, ToldFile]]]:
         """Return which files have changed since the kernel was told of them, and of which it no
         longer trusts the attributes.
 
@@ -135,8 +135,8 @@ class Lifetimes:
         return changed, over
 
     def drop(self, items: Iterable[tuple[RelPath, ToldFile]]) -> None:
-        """Look no more after what was returned by :meth:`unnoticed`, unless the kernel was told of
-        it anew.
+        """Look no more after what :meth:`changed_unnoticed` has returned, unless the kernel was
+        told of it anew.
         """
         for source, told in items:
             if self._trusted.get(source) is told:

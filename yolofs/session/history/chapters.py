@@ -21,7 +21,7 @@ from yolofs.journal.journal import Journal
 from yolofs.journal.records import Keep, Snapshot, Travel
 from yolofs.journal.timeline import BASE, Timeline
 from yolofs.paths import Generation
-from yolofs.session.archive import End, commit_directory, commit_numbers, has_ended_journal
+from yolofs.session.archive import CommitEnd, commit_directory, commit_numbers, has_ended_journal
 from yolofs.session.session import Session
 from yolofs.system.open_file_limit import allow_open_files
 from yolofs.system.plain_files import is_there
@@ -68,7 +68,7 @@ class Chapter(msgspec.Struct, frozen=True):
         if self.commit is None:
             return None
         with contextlib.suppress(OSError):
-            return os.lstat(os.path.join(self.directory, End.DONE.value)).st_mtime_ns
+            return os.lstat(os.path.join(self.directory, CommitEnd.DONE.value)).st_mtime_ns
         return None
 
     @property
@@ -187,4 +187,4 @@ def chapters_after(first: Chapter, run: Run, found: Sequence[Chapter]) -> list[C
 
 
 def _is_done(directory: bytes, number: int) -> bool:
-    return is_there(os.path.join(commit_directory(directory, number), End.DONE.value))
+    return is_there(os.path.join(commit_directory(directory, number), CommitEnd.DONE.value))

@@ -12,7 +12,7 @@ import msgspec
 
 from yolofs.commit.apply.places import SEAL
 from yolofs.registry.seal import Sealer, began_ns, read_plainly
-from yolofs.session.archive import End, commit_directory, commit_numbers
+from yolofs.session.archive import CommitEnd, commit_directory, commit_numbers
 from yolofs.session.session import Session
 from yolofs.session.undo_notes import Undoes, read_undoes
 from yolofs.system.plain_files import is_there
@@ -113,7 +113,8 @@ def ended_commit(session: bytes, number: int, sealer: Sealer) -> EndedCommit | N
     """
     directory = commit_directory(session, number)
     sealed, done, given_up = (
-        read_plainly(os.path.join(directory, name)) or b"" for name in (SEAL, End.DONE.value, End.GIVEN_UP.value)
+        read_plainly(os.path.join(directory, name)) or b""
+        for name in (SEAL, CommitEnd.DONE.value, CommitEnd.GIVEN_UP.value)
     )
     is_given_up = sealer.is_given_up(given_up, number)
     is_damaged = not is_given_up and not sealer.is_end(done, sealed)
@@ -132,7 +133,7 @@ def count_ended(session: bytes, numbers: Iterable[int]) -> int:
     The remains of a commit that was taken back do not count.
     """
     directories = [commit_directory(session, number) for number in numbers]
-    ends = (b"journal", *(end.value for end in End))
+    ends = (b"journal", *(end.value for end in CommitEnd))
     return sum(any(is_there(os.path.join(one, end)) for end in ends) for one in directories)
 
 

@@ -24,7 +24,7 @@ from yolofs.journal.journal import Journal
 from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import StoreIno, display
-from yolofs.session.archive import nameless, numbers_of_ended_journals, replace_journal, store_numbers
+from yolofs.session.archive import inodes_without_journal, numbers_of_ended_journals, replace_journal, store_numbers
 from yolofs.state.tree import Tree
 from yolofs.store.store import Store
 from yolofs.system.plain_files import is_there
@@ -242,7 +242,7 @@ def begin_empty_journal(directory: bytes) -> bytes | None:
     path = os.path.join(directory, b"journal")
     if is_there(path):
         journal_file.keep_tail(path, 0, _tail(path, 0))
-    place = _set_aside(directory, nameless(directory))
+    place = _set_aside(directory, inodes_without_journal(directory))
     replace_journal(path)
     return place
 

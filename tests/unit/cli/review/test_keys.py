@@ -12,7 +12,7 @@ from yolofs.cli.review.conflicts import rows_of
 from yolofs.cli.review.drawing import draw_review
 from yolofs.cli.review.effects import Compare, Drop, EndReview, Load, Prepare
 from yolofs.cli.review.keys import ReviewModel
-from yolofs.cli.review.review_state import Focus, ReviewMode, arranged
+from yolofs.cli.review.review_state import Focus, ReviewMode, arrange_changes
 from yolofs.hostcode.mark import Mark
 from yolofs.paths import Generation, RelPath
 
@@ -223,7 +223,7 @@ def calls_of_moving(count: int) -> int:
     """
     model = ReviewModel()
     known = comparison(*(change(b"p/m%03d/f%05d" % (number // 100, number)) for number in range(count)))
-    tree = arranged(known)
+    tree = arrange_changes(known)
     model.compared(known, (), tree)
     assert model.tree is tree  # it is made in a thread, and not again
     assert len(model.rows) == count + count // 100 + 1

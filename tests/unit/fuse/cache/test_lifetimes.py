@@ -52,7 +52,7 @@ class World:
 
     def look(self) -> tuple[list[bytes], list[bytes]]:
         """Return which files changed and which are not trusted any more; they are dropped."""
-        changed, over = self.lifetimes.unnoticed()
+        changed, over = self.lifetimes.changed_unnoticed()
         self.lifetimes.drop(changed + over)
         return [path for path, _ in changed], [path for path, _ in over]
 
@@ -94,7 +94,7 @@ def test_a_base_file_is_looked_at_no_longer_than_the_kernel_trusts_it(world: Wor
 def test_a_base_file_that_was_told_anew_during_a_look_is_looked_at_again(world: World) -> None:
     world.tell("a")
     world.age("a")
-    changed, over = world.lifetimes.unnoticed()
+    changed, over = world.lifetimes.changed_unnoticed()
     world.tell("a")
     world.lifetimes.drop(changed + over)
     world.age("a")

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from yolofs.commit.apply.commit_directory import SETTLED
 from yolofs.commit.apply.keeping import MADE_BY_STEP, UNMADE, Arrival
-from yolofs.commit.apply.moving_out import half_of
+from yolofs.commit.apply.moving_out import spot_of_half_moved
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import MadeObject, Ready
@@ -238,7 +238,7 @@ class Identified(Steps):
         """Return where a directory lies that was being moved there name by name, None if none
         was.
         """
-        half = half_of(self._shelter(step.path, step.number))
+        half = spot_of_half_moved(self._shelter(step.path, step.number))
         return half if self._inode(half) is not None else None
 
 

@@ -20,7 +20,7 @@ from itertools import islice
 
 import msgspec
 
-from yolofs.commit.apply.moving_out import half_of
+from yolofs.commit.apply.moving_out import spot_of_half_moved
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot, copied_from
@@ -108,7 +108,7 @@ class ResumedSteps(SwappedOut):
 
     def _move_out(self, path: RelPath, folder: Folder, number: int) -> None:
         aside = self._shelter(path, number)
-        if self._inode(half_of(aside)) is None:
+        if self._inode(spot_of_half_moved(aside)) is None:
             super()._move_out(path, folder, number)
             return
         self._directories.forget(path)
