@@ -24,7 +24,7 @@ from tests.support.model_steps import so_many
 from tests.support.plain_directory import RENAME_EXCHANGE
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.changes.changes import ChangeKind, compare
-from yolofs.changes.hunks import PLACES, FileHunks, Hunk, HunkKind, all_hunks
+from yolofs.changes.hunks import PLACES, FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import LineNumbers, all_but
 from yolofs.errors import HardLinksError, StaleHunkError
 from yolofs.paths import Generation
@@ -147,7 +147,7 @@ class Work:
         """Return what leads from base, or an ``old`` state, to a state, by default the view."""
         session = self.driver.session
         changes = compare(old or Tree(), tree if tree is not None else session.state(), session.base, session.store)
-        return net(fact for file in all_hunks(changes, session.store) for fact in facts_of(file, None))
+        return net(fact for change in changes for fact in facts_of(hunks_of(change, session.store), None))
 
 
 def net(facts: Iterable[tuple[Any, ...]]) -> Counter[Any]:

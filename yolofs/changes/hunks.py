@@ -133,14 +133,6 @@ def hunks_of(change: Change, store: StoreFiles, *, max_text_bytes: int = git_bin
     return FileHunks(change, tuple(_HunkMaker(change, store, max_text_bytes).hunks()))
 
 
-def all_hunks(
-    changes: Iterable[Change], store: StoreFiles, *, max_text_bytes: int = git_binary.MAX_TEXT_BYTES
-) -> Iterator[FileHunks]:
-    """Yield the hunks of changes, one change after the other; blocks while it reads each."""
-    for change in changes:
-        yield hunks_of(change, store, max_text_bytes=max_text_bytes)
-
-
 def read_text(side: Side | None, store: StoreFiles, *, max_text_bytes: int = git_binary.MAX_TEXT_BYTES) -> bytes | None:
     """Return the content of a regular file, None if it is no text or too large; of no file it is
     empty.

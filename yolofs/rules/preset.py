@@ -9,12 +9,11 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Iterator
 
 import msgspec
 
 from yolofs.paths import is_in
-from yolofs.rules.preset_table import CONFIG_KEY, SECTIONS, PresetRule
+from yolofs.rules.preset_table import CONFIG_KEY, SECTIONS
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, RuleSubject, parse_rule, spell_rule, subject
@@ -102,9 +101,3 @@ def _is_around(path: bytes, project_dir: bytes, home: bytes) -> bool:
     """Whether a directory lies in the project, or the project or the home directory in it."""
     pairs = ((path, project_dir), (project_dir, path), (home, path))
     return any(is_in(inner, outer) for inner, outer in pairs)
-
-
-def preset_lines() -> Iterator[PresetRule]:
-    """Yield the lines of the preset in their order."""
-    for section in SECTIONS:
-        yield from section.rules

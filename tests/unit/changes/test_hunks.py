@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.scribe import Scribe
 from yolofs.changes.changes import compare
-from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, all_hunks
+from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import all_but, apply_picks, check_picks, parse_picks, spell_pick
 from yolofs.errors import StaleHunkError, UsageError
 from yolofs.state.tree import Tree
@@ -36,7 +36,7 @@ def scribe(tmp_path: Path) -> Scribe:
 
 
 def found(scribe: Scribe) -> list[FileHunks]:
-    return list(all_hunks(compare(Tree(), scribe.tree, scribe.base, scribe.store), scribe.store))
+    return [hunks_of(change, scribe.store) for change in compare(Tree(), scribe.tree, scribe.base, scribe.store)]
 
 
 def hunks(scribe: Scribe) -> list[Hunk]:
@@ -116,7 +116,7 @@ def test_two_files_with_the_same_change_have_hunks_of_their_own(scribe: Scribe) 
 def test_a_text_that_is_too_large_to_compare_is_one_hunk(scribe: Scribe) -> None:
     scribe.write(b"text", b"x\n" * 100)
     changes = compare(Tree(), scribe.tree, scribe.base, scribe.store)
-    (file,) = all_hunks(changes, scribe.store, max_text_bytes=99)
+    (file,) = (hunks_of(change, scribe.store, max_text_bytes=99) for change in changes)
     assert [hunk.kind for hunk in file.hunks] == [HunkKind.BINARY]
 
 
