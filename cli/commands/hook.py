@@ -22,8 +22,8 @@ def command(agent: str) -> None:
 
     It reads on stdin what the agent's hook gets, and answers that `yolofs run` is to run the
     command. `yolofs init --agents` makes agents call this. It refuses what it does not understand.
-    Inside a sandbox a command runs as it is, unless the user has dropped something that the agent
-    was not told of: then it runs by `yolofs run`, too, which tells the agent at its end.
+    Inside a sandbox a command runs as it is. If the user has dropped something that the agent does
+    not know of yet, the command runs by `yolofs run` there, too, which tells the agent at its end.
     """
     from yolofs.cli.run.around_a_run import is_in_sandbox
     from yolofs.cli.run.feedback_inside import has_news

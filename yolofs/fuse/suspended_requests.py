@@ -141,7 +141,7 @@ class Requests:
 
     async def _until_gone(self, request: KernelRequest, obstacle: Obstacle, so_far: _RequestProgress) -> None:
         """Wait until an obstacle is out of a request's way."""
-        self._end_change(so_far)  # who waits for somebody else keeps nobody waiting
+        self._end_change(so_far)  # whoever waits for somebody else keeps nobody waiting
         if isinstance(obstacle, UndecidedError):
             await self._settle(request, obstacle.question, so_far)
         elif isinstance(obstacle, UncountedError):

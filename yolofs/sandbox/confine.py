@@ -241,7 +241,7 @@ def _covered(place: StartingPlace, tmp: PrivateTmp) -> tuple[bytes, ...]:
     if not (covered and is_below(root, login)) and not _is_shown(place, root) and not tmp.lies_in(root):
         raise SandboxError(
             f"the sandbox needs {display(root)} for its socket, and the view does not show that",
-            hint=f"yolofs rule explain {in_shell(root)}; let its rule be read-only: it shows as empty",
+            hint=f"yolofs rule explain {in_shell(root)}; make its rule read-only: the directory then shows as empty",
         )
     return covered
 

@@ -142,7 +142,7 @@ def places_in_base(plan: Plan, directory: bytes) -> dict[int, bytes]:
     All of its steps are done.
     """
     ready: Ready | None = None
-    with contextlib.suppress(OSError):  # then who looks for them finds them missing
+    with contextlib.suppress(OSError):  # then whoever looks for them finds them missing
         ready = read_ready(directory)
     made = ready.made if ready is not None else {}
     linked = {number for number, one in made.items() if one.is_link}

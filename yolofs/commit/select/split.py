@@ -109,7 +109,7 @@ class Authors:
     def sign(self, record: Keep, staged: Staged | None) -> Keep:
         """Return a record with the time and the run of the change that it stands for."""
         source = self._by_file.get(staged.ino) if staged is not None else self._by_path.get(record.path)
-        if staged is None and record.ino is not None:  # a file that is staged anew: who moved it has not made it
+        if staged is None and record.ino is not None:  # a file that is staged anew: whoever moved it has not made it
             source = self._written.get(record.path) or source
         if source is None:
             return msgspec.structs.replace(record, time_ns=self._now_ns)
