@@ -26,6 +26,7 @@ COMPILED = [
     "yolofs/access/touches.py",
     "yolofs/changes/changes.py",
     "yolofs/changes/matching.py",
+    "yolofs/changes/state_reader.py",
     "yolofs/commit/merge/conflicts.py",
     "yolofs/commit/plan/last_check.py",
     "yolofs/commit/plan/overridden_names.py",

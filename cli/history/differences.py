@@ -22,7 +22,7 @@ from yolofs.store.interfaces import StoreFiles
 from yolofs.system.work_directories import work_directory
 
 if TYPE_CHECKING:
-    from yolofs.changes.matching import Again
+    from yolofs.changes.state_reader import Again
     from yolofs.session.history.base_as_taken_over import UnknownBefore
     from yolofs.session.history.chapters import Chapter
 

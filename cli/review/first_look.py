@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yolofs.changes.changes import Change, ChangeKind, compare_two
-from yolofs.changes.matching import entries_below
+from yolofs.changes.state_reader import entries_below
 from yolofs.paths import RelPath
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles

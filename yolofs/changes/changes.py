@@ -17,7 +17,8 @@ from enum import Enum
 
 import msgspec
 
-from yolofs.changes.matching import GONE_OR_CLOSED, Again, Match, ShownNode, StateReader, match
+from yolofs.changes.matching import Match, match
+from yolofs.changes.state_reader import GONE_OR_CLOSED, Again, ShownNode, StateReader
 from yolofs.paths import RelPath, StoreIno, is_below_any
 from yolofs.progress import Progress
 from yolofs.state.tree import Tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from yolofs.changes.matching import ShownNode
+from yolofs.changes.state_reader import ShownNode
 from yolofs.errors import MissingInodeError
 from yolofs.paths import RelPath
 from yolofs.session.session import Session

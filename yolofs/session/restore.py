@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from yolofs.changes.changes import Change, compare
-from yolofs.changes.matching import FileIdentity
+from yolofs.changes.state_reader import FileIdentity
 from yolofs.commit.select.units import Unit, Units
 from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from yolofs.changes.changes import Side, side_of
-from yolofs.changes.matching import FileIdentity, ShownNode, StateReader
+from yolofs.changes.state_reader import FileIdentity, ShownNode, StateReader
 from yolofs.paths import RelPath
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base

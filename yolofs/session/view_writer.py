@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from yolofs.changes.matching import FileIdentity
+from yolofs.changes.state_reader import FileIdentity
 from yolofs.overlay import Overlay, Owner
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, split

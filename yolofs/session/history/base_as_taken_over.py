@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind
-from yolofs.changes.matching import entries_below
+from yolofs.changes.state_reader import entries_below
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, split
 from yolofs.session.forced_files import read_forced

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Sequence
 
 from yolofs.changes.changes import Change, compare, compare_two
-from yolofs.changes.matching import ShownNode, StateReader
+from yolofs.changes.state_reader import ShownNode, StateReader
 from yolofs.paths import RelPath
 from yolofs.state.tree import Entry, Tree, natural_path
 from yolofs.store.base import Base
