@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.doctor import journal_repair
-from yolofs.cli.doctor.doctor_checks import check_machine, check_session
+from yolofs.cli.doctor.machine_checks import check_machine
+from yolofs.cli.doctor.session_checks import check_session
 from yolofs.cli.output import emit_json, say
 from yolofs.cli.project.project import find_project
 from yolofs.cli.show.finding_lines import emit_findings, findings_document, has_failed

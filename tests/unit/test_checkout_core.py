@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from yolofs import checkout_core
-from yolofs.cli.doctor import doctor_checks
+from yolofs.cli.doctor import machine_checks
 from yolofs.cli.show.finding_lines import CheckFinding
 
 SUFFIX = EXTENSION_SUFFIXES[0]
@@ -88,10 +88,10 @@ def test_what_the_daemon_imports_before_it_chooses_is_not_of_the_core() -> None:
 def core_finding(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> CheckFinding:
     """Return what doctor says of a core in that checkout."""
     core = str(checkout / "build/core")
-    monkeypatch.setattr(doctor_checks, "is_compiled", lambda: False)
+    monkeypatch.setattr(machine_checks, "is_compiled", lambda: False)
     monkeypatch.setattr(checkout_core, "find", lambda: core)
     monkeypatch.setattr(checkout_core, "CHECKOUT", str(checkout))
-    return next(finding for finding in doctor_checks.check_machine() if finding.check == "core")
+    return next(finding for finding in machine_checks.check_machine() if finding.check == "core")
 
 
 def test_doctor_tells_which_core_mounts_of_a_checkout_have(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

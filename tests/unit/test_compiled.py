@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.cli.doctor import doctor_checks
+from yolofs.cli.doctor import machine_checks
 from yolofs.cli.show.finding_lines import Health
 from yolofs.compiled import stale_sources
 
@@ -70,8 +70,8 @@ def test_what_was_changed_after_the_install_is_stale_whatever_its_time(package: 
 def test_doctor_tells_of_a_stale_compiled_core(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = package / "state/tree.py"
     os.utime(source, ns=(3, 3))
-    monkeypatch.setattr(doctor_checks, "PACKAGE", str(package))
-    finding = next(finding for finding in doctor_checks.check_machine() if finding.check == "core")
+    monkeypatch.setattr(machine_checks, "PACKAGE", str(package))
+    finding = next(finding for finding in machine_checks.check_machine() if finding.check == "core")
     assert finding.level is Health.WARN
     assert finding.message == f"{source} has changed since it was compiled, so the older version runs"
     assert finding.advice == "install yolofs again, or remove the .so beside it"

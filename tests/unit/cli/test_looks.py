@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.cli import command_line, output
-from yolofs.cli.doctor.doctor_checks import is_in_range
+from yolofs.cli.doctor.machine_checks import is_in_range
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.show.patch_colour import PatchPainter
