@@ -7,16 +7,15 @@ from __future__ import annotations
 import click
 import msgspec
 
+from yolofs.cli.commit.commit_preview import CommitPreview, preview_commit
 from yolofs.cli.commit.commit_request import CommitRequest
 from yolofs.cli.commit.open_files import find_open_files, open_files_fields, say_open_files
 from yolofs.cli.commit.report import (
-    CommitPreview,
     check_named,
     emit_document,
     emit_refusal,
     emit_taken,
     end_without_success_if,
-    preview_commit,
     say_done,
     say_stays,
     say_unchanged,

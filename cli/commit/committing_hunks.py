@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from yolofs.changes.picks import Picks
-from yolofs.cli.commit.report import CommitPreview, preview_commit
+from yolofs.cli.commit.commit_preview import CommitPreview, preview_commit
 from yolofs.cli.output import phases
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.plan_text import plan_lines

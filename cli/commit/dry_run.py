@@ -8,16 +8,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from yolofs.cli.commit.commit_preview import CommitPreview, preview_commit
 from yolofs.cli.commit.commit_request import CommitRequest
-from yolofs.cli.commit.report import (
-    CommitPreview,
-    check_named,
-    end_without_success_if,
-    preview_commit,
-    say_stays,
-    say_unchanged,
-    warn_of_cut_links,
-)
+from yolofs.cli.commit.report import check_named, end_without_success_if, say_stays, say_unchanged, warn_of_cut_links
 from yolofs.cli.commit.settling import ConflictRequest, SettledConflicts
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.cli.project.project import reading_whole

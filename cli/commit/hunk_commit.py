@@ -13,11 +13,11 @@ import click
 from yolofs.changes.hunks import FileHunks
 from yolofs.changes.picks import Picks, spell_pick
 from yolofs.cli.commit.by_hunk import ask_about_hunks
+from yolofs.cli.commit.commit_preview import CommitPreview
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks, foretell_hunks
 from yolofs.cli.commit.interrupted import finish_what_was_interrupted
 from yolofs.cli.commit.open_files import OpenFile, find_open_files, open_files_fields, say_open_files
 from yolofs.cli.commit.report import (
-    CommitPreview,
     check_named,
     emit_document,
     emit_taken,

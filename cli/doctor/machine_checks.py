@@ -1,4 +1,4 @@
-"""What ``yolofs doctor`` checks on this machine.  Each check returns findings, and changes nothing."""
+"""What ``yolofs doctor`` checks on a machine.  Each check returns findings, and changes nothing."""
 
 from __future__ import annotations
 

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change, Side, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import LineNumbers, Picks
+from yolofs.cli.commit.commit_preview import CommitPreview, preview_commit
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.open_files import find_open_files, open_files_told
-from yolofs.cli.commit.report import CommitPreview, preview_commit, stays_text, timeline_end_text
+from yolofs.cli.commit.report import stays_text, timeline_end_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.options import start_directory
 from yolofs.cli.project.project import changing

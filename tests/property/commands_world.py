@@ -21,7 +21,7 @@ from tests.support.commit_model import Node, contents, scan
 from tests.support.core_driver import CoreDriver
 from tests.support.host_edits import Edit, Host
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.cli.commit.report import preview_commit
+from yolofs.cli.commit.commit_preview import preview_commit
 from yolofs.cli.commit.settling import ConflictRequest, SettledConflicts, check_settled
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import (
