@@ -6,7 +6,9 @@ edited and committed.
     first_screen    what is shown while prompt_toolkit is imported
     screen          the terminal: keys in, lines out, and what goes on meanwhile
     worker          what the screen has done in other threads
-    session_changes dropping, committing, editing, taking back
+    session_changes dropping, editing, taking back
+    committing      the page before a commit, and the commit
+    picking         the hunks of what was chosen, read once more
     conflicts       what base has changed, too: merged, or one side taken
     tool            another program's diff instead of the screen; end_state: what it has selected
     reader          what differs, read from a session; first_look: the beginning of it

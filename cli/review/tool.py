@@ -21,17 +21,12 @@ from yolofs.changes.hunks import FileHunks, HunkKind
 from yolofs.changes.picks import LineNumbers, all_but
 from yolofs.cli.output import ask, check_can_ask, choose, say, warn
 from yolofs.cli.review.change_tree import Key, key_of
+from yolofs.cli.review.committing import PreparedCommit, commit_prepared, prepare_commit
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.effects import Drop, PickedOrAll, Prepare, Stop
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.session_changes import (
-    PreparedCommit,
-    commit_prepared,
-    drop_picked_hunks,
-    prepare_commit,
-    stage_edit,
-)
+from yolofs.cli.review.session_changes import drop_picked_hunks, stage_edit
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.terminal.at_terminal import run_at_terminal
 from yolofs.errors import UsageError, YolofsError, reason

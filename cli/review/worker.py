@@ -92,7 +92,7 @@ class Worker:
         Raises:
             LookStoppedError: it is not wanted any more.
         """
-        from yolofs.cli.review.session_changes import prepare_commit
+        from yolofs.cli.review.committing import prepare_commit
 
         return prepare_commit(self._reader, effect, stop)
 
@@ -104,7 +104,7 @@ class Worker:
 
     def commit(self, effect: Commit) -> str:
         """Commit what a page has shown."""
-        from yolofs.cli.review.session_changes import PreparedCommit, commit_prepared
+        from yolofs.cli.review.committing import PreparedCommit, commit_prepared
 
         assert isinstance(effect.prepared, PreparedCommit)
         return commit_prepared(self._reader, effect.prepared)

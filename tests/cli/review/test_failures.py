@@ -77,7 +77,7 @@ FAILURES = [
     (f"{REVIEW}.worker:Worker.edit", 0, "le"),
     (f"{REVIEW}.review_state:ReviewState.prepared", 0, " \r"),
     (f"{REVIEW}.review_state:ReviewState.done", 0, "d\r"),
-    (f"{REVIEW}.session_changes:commit_prepared", 0, " \r\r"),
+    (f"{REVIEW}.committing:commit_prepared", 0, " \r\r"),
 ]
 """Which call fails, how many of it do not, and the keys that lead there."""
 
