@@ -26,8 +26,9 @@ from tests.property.test_commit_property import (
 from tests.support.commit_model import CommitScribe, Node, besides, scan
 from yolofs.commit import execute, plan_commit
 from yolofs.commit.plan.last_check import check_rest
+from yolofs.commit.select.entry_authors import Authors
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.split import Authors, Split, split_state, takes_all
+from yolofs.commit.select.split import Split, split_state, takes_all
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.records import Keep
 from yolofs.paths import RelPath, is_below, join

@@ -11,8 +11,8 @@ from tests.property.test_commit_property import Operation, after, hard_links, pr
 from tests.property.test_partial_commit_property import commit
 from tests.support.commit_model import scan
 from tests.support.model_steps import so_many
+from yolofs.commit.select.entry_authors import Authors
 from yolofs.commit.select.restate import Restated, restate
-from yolofs.commit.select.split import Authors
 from yolofs.journal.codec import decode, encode
 from yolofs.paths import RelPath
 from yolofs.state.tree import Tree

@@ -8,6 +8,7 @@ In the order in which a commit goes through them::
       units        which changes belong together, and are committed together or not at all
       choice       which units a selection takes, and which changes are held back
       split        divides the state: what is committed, what stays staged
+      entry_authors  when each entry was last changed, and by which run
       compose      what stays staged once base is what a first state shows
       base_afterwards  what base will have after the commit
       staged_anew  stages copies of what base loses, so that the view goes on showing it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from yolofs.commit.select.split import Authors
+from yolofs.commit.select.entry_authors import Authors
 from yolofs.journal.records import ChangeRecord, Delete, Rename
 from yolofs.paths import RelPath
 from yolofs.session.attribution import NO_RUN, Attribution

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from yolofs.commit.merge.merging import Merge, Unmergeable, merge_paths
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, has_marks
+from yolofs.commit.select.entry_authors import MARKS, OURS
 from yolofs.commit.select.restate import Rebased, restate
-from yolofs.commit.select.split import MARKS, OURS
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.journal.file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, marker_of_whole_state

@@ -28,8 +28,9 @@ from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Fetch, Plan
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.compose import compose
+from yolofs.commit.select.entry_authors import Authors
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.split import Authors, split_state
+from yolofs.commit.select.split import split_state
 from yolofs.commit.select.staged_anew import ComposedRest
 from yolofs.commit.undo.applied import Applied
 from yolofs.commit.undo.git_indexes_left import note_indexes

@@ -10,7 +10,8 @@ import msgspec
 
 from yolofs.audit.runs import ALSO
 from yolofs.commit.select.choice import Layout
-from yolofs.commit.select.split import Authors, Splitter, parents_first
+from yolofs.commit.select.entry_authors import Authors
+from yolofs.commit.select.split import Splitter, parents_first
 from yolofs.commit.select.units import Unit, Units
 from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import RelPath, StoreIno

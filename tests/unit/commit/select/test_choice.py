@@ -10,9 +10,10 @@ import pytest
 
 from tests.support.commit_model import CommitScribe
 from tests.support.old_base import at, scribe
+from yolofs.commit.select.entry_authors import Authors
 from yolofs.commit.select.restate import Rebased, restate
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.split import Authors, Split, split_state
+from yolofs.commit.select.split import Split, split_state
 from yolofs.commit.select.units import Units
 from yolofs.journal.records import Fingerprint
 from yolofs.paths import ROOT, RelPath
