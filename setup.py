@@ -84,6 +84,7 @@ COMPILED = [
     "yolofs/state/hard_links.py",
     "yolofs/state/tree.py",
     "yolofs/store/base.py",
+    "yolofs/store/base_opening.py",
     "yolofs/store/base_stand_in.py",
     "yolofs/store/listed_names.py",
     "yolofs/store/store.py",

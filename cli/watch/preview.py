@@ -10,7 +10,7 @@ from yolofs.cli.output import local_time
 from yolofs.paths import display
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Shown
-from yolofs.store.base import open_noatime, read_link
+from yolofs.store.base_opening import open_noatime, read_link
 from yolofs.system.disk_usage import size_text
 from yolofs.text import characters
 

@@ -14,7 +14,8 @@ from tests.support.second_disk import mounted_disk
 from yolofs.paths import RelPath
 from yolofs.state import link_names
 from yolofs.state.link_names import find_names_at
-from yolofs.store.base import Base, open_noatime
+from yolofs.store.base import Base
+from yolofs.store.base_opening import open_noatime
 
 pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 

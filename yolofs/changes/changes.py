@@ -23,7 +23,8 @@ from yolofs.paths import RelPath, StoreIno, is_below_any
 from yolofs.progress import Progress
 from yolofs.state.tree import Tree
 from yolofs.store import copying
-from yolofs.store.base import Base, open_noatime, read_link
+from yolofs.store.base import Base
+from yolofs.store.base_opening import open_noatime, read_link
 from yolofs.store.interfaces import StoreFiles
 
 _PROGRESS_STEP = 256

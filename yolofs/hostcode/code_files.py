@@ -19,7 +19,8 @@ from yolofs.hostcode.table import GIT_ROWS, PUBLISHED, rows
 from yolofs.hostcode.table_links import Links
 from yolofs.hostcode.unseen_places import UnseenPlaces
 from yolofs.paths import RelPath, is_below, join, split
-from yolofs.store.base import Base, read_link
+from yolofs.store.base import Base
+from yolofs.store.base_opening import read_link
 from yolofs.store.interfaces import StoreFiles
 from yolofs.text.path_patterns import ANY_DEPTH, FirstNames, Pattern, Patterns, parse_pattern
 

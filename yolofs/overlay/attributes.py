@@ -17,7 +17,7 @@ from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.paths import RelPath, join
 from yolofs.state.hard_links import nlink_of
 from yolofs.state.tree import Entry, Staged
-from yolofs.store.base import path_of
+from yolofs.store.base_opening import path_of
 from yolofs.system.syscalls import look
 
 _DEFAULT_ACL = os.fsencode(acl.DEFAULT_XATTR)

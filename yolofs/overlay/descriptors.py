@@ -71,8 +71,8 @@ class Descriptors:
 
     @contextlib.contextmanager
     def hold(self, inode: Inode) -> Iterator[int]:
-        """Give what :func:`yolofs.store.base.hold` returns of the base file or directory that an
-        unstaged inode stands for.
+        """Give what :func:`yolofs.store.base_opening.hold` returns of the base file or directory
+        that an unstaged inode stands for.
 
         Raises:
             OSError: it is gone; ESTALE if the host has put another there; EOPNOTSUPP for a pseudo

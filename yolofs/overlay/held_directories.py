@@ -13,7 +13,8 @@ from time import monotonic_ns
 from typing import TypeAlias
 
 from yolofs.paths import RelPath
-from yolofs.store.base import Base, hold
+from yolofs.store.base import Base
+from yolofs.store.base_opening import hold
 
 CallLater: TypeAlias = Callable[[float, Callable[[], object]], object]
 """Calls a function after a number of seconds, on the thread that owns the overlay."""
@@ -100,7 +101,7 @@ class HeldDirectories:
         return self._base.lstat(path) if fd is None else self._base.lstat_in(fd, name, path)
 
     def hold(self, path: RelPath) -> int:
-        """Return what :func:`yolofs.store.base.hold` does of what base has at a path."""
+        """Return what :func:`yolofs.store.base_opening.hold` does of what base has at a path."""
         place = self.place_of_name(path)
         if place is None:
             return hold(self._base.place(path))

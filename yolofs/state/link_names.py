@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection, Iterable
 
 from yolofs.paths import RelPath, join, split
 from yolofs.state.tree import Staged
-from yolofs.store.base import Base, open_noatime
+from yolofs.store.base import Base
+from yolofs.store.base_opening import open_noatime
 from yolofs.system.disks import FilesOnDisks, OnDisk
 from yolofs.system.syscalls import PATH_MAX
 

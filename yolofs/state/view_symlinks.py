@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable
 
 from yolofs.state.tree import Tree
-from yolofs.store.base import Base, read_link
+from yolofs.store.base import Base
+from yolofs.store.base_opening import read_link
 from yolofs.store.store import Store
 
 

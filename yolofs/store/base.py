@@ -23,11 +23,11 @@ from typing import Protocol
 
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, is_below, join, parse_relpath, split
+from yolofs.store.base_opening import hold, noatime_directory, open_noatime
 from yolofs.store.listed_names import ListedNames
 from yolofs.system import own_names
 from yolofs.system.disks import OnDisk, disk_key
 from yolofs.system.mount_table import mounted_paths
-from yolofs.system.syscalls import open_by_no_link
 
 PSEUDO_TYPES = frozenset(
     b"binder binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fuse.yolofs fusectl "
@@ -174,7 +174,7 @@ class Base:
             return False
         try:
             self._check_is_base(rel)
-            with _noatime_directory(self.path(rel)) as directory:
+            with noatime_directory(self.path(rel)) as directory:
                 return any(self.is_hidden_name(rel, os.fsencode(name)) for name in os.listdir(directory))
         except OSError:  # it is gone, or tells nothing to this user
             return False
@@ -344,7 +344,7 @@ class Base:
             return []
         self._check_is_base(rel)
         place = self.place(rel)
-        with _noatime_directory(place) as directory:
+        with noatime_directory(place) as directory:
             try:
                 names = [os.fsencode(name) for name in os.listdir(directory)]
             except OSError as error:
@@ -441,77 +441,6 @@ class Base:
 def _named(error: OSError, path: bytes) -> OSError:
     """Return an error with the path that it is about: a call about what is open tells none."""
     return OSError(error.errno, error.strerror, path)
-
-
-def hold(path: bytes) -> int:
-    """Return a descriptor of what is at a path in base, a link itself; by it attributes can be
-    asked for, and no more.
-
-    Raises:
-        OSError: as lstat(2); ENOTDIR where a symbolic link is on the way.
-    """
-    try:
-        return open_by_no_link(path, os.O_PATH)
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
-
-
-@contextlib.contextmanager
-def holding(path: bytes) -> Iterator[int]:
-    """Give what :func:`hold` returns for the time of a block."""
-    fd = hold(path)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def read_link(path: bytes) -> bytes:
-    """Return the target of a symbolic link in base.
-
-    Raises:
-        OSError: as readlink(2), but ENOENT for what is no link; ENOTDIR where a link is on the way.
-    """
-    with holding(path) as fd:
-        return os.readlink(b"", dir_fd=fd)
-
-
-def path_of(fd: int) -> bytes:
-    """Return a path to an open file, through one link of the system's, for functions that need a
-    path.
-    """
-    return b"/proc/self/fd/%d" % fd
-
-
-def open_noatime(path: bytes, flags: int) -> int:
-    """Open the path of something in base without moving its access time, if that is permitted.
-
-    No symbolic link is followed, not even on the way there: rules have judged this path, and the
-    host may since have put a link in the place of a directory.
-
-    Raises:
-        OSError: as open(2); ELOOP for a link.
-    """
-    try:
-        return open_by_no_link(path, flags | os.O_NOATIME)
-    except PermissionError:
-        return open_by_no_link(path, flags)
-
-
-@contextlib.contextmanager
-def _noatime_directory(path: bytes) -> Iterator[int]:
-    try:
-        fd = open_noatime(path, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 def _is_directory(path: bytes) -> bool:

@@ -18,7 +18,8 @@ from yolofs.paths import RelPath, display, join, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_names
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store.base import Base, read_link
+from yolofs.store.base import Base
+from yolofs.store.base_opening import read_link
 from yolofs.store.interfaces import StorePaths
 from yolofs.store.owners import GivableOwners
 from yolofs.system.deep_paths import DeepPaths

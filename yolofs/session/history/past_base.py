@@ -37,7 +37,8 @@ from yolofs.session.generations import States
 from yolofs.session.history.chapters import Chapter
 from yolofs.session.session import Session
 from yolofs.store import copying
-from yolofs.store.base import Base, hold, open_noatime
+from yolofs.store.base import Base
+from yolofs.store.base_opening import hold, open_noatime
 from yolofs.store.base_stand_in import BaseStandIn, KnownBase
 from yolofs.store.interfaces import StoreFiles
 from yolofs.system.plain_files import is_there
