@@ -59,7 +59,7 @@ def command(words: tuple[str, ...], scratch: bool, shows_hidden: bool, tool: str
     reader = Reader(project, ReviewSubject(range_text, typed, scratch, shows_hidden))
     try:
         if tool is not None:
-            from yolofs.cli.review.tool import review_with
+            from yolofs.cli.review.diff_tool import review_with
 
             review_with(reader, tool)
             return

@@ -10,7 +10,7 @@ edited and committed.
     committing      the page before a commit, and the commit
     picking         the hunks of what was chosen, read once more
     conflicts       what base has changed, too: merged, or one side taken
-    tool            another program's diff instead of the screen; end_state: what it has selected
+    diff_tool       another program's diff instead of the screen; end_state: what it has selected
     reader          what differs, read from a session; first_look: the beginning of it
     painter         colours of source code, asked of a process that may be killed: lexing
     drawing         a model as lines of styled text
