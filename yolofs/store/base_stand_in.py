@@ -45,7 +45,7 @@ class KnownBase(Protocol):
 
 
 class BaseStandIn(Base):
-    """Base as it is known."""
+    """Takes the place of :class:`~yolofs.store.base.Base`, with what a :class:`KnownBase` had."""
 
     def __init__(self, root: bytes, known: KnownBase) -> None:
         """``root``: the base directory, absolute."""

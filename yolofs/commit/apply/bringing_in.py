@@ -29,7 +29,7 @@ from yolofs.system import syscalls
 
 
 class BringingIn(Keeping):
-    """Brings things in."""
+    """Carries out the steps that put something in its place: made, moved, linked or duplicated."""
 
     def _make_directory(self, step: MakeDirectory) -> None:
         parent, name = split(step.path)

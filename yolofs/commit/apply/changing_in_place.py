@@ -24,7 +24,7 @@ _REPLACED = "it was replaced while the commit ran"
 
 
 class ChangingInPlace(Keeping):
-    """Changes things in their places."""
+    """Carries out the steps that give content, metadata or times to what stays in its place."""
 
     def _rewrite(self, step: Rewrite) -> None:
         with self._held(step.path) as (thing, st):

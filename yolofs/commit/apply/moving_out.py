@@ -20,7 +20,7 @@ from yolofs.system import syscalls
 
 
 class MovingOut(Keeping):
-    """Moves things out."""
+    """Carries out the steps that take something out of its place: parked, or kept as replaced."""
 
     def _move_out(self, path: RelPath, folder: Folder, number: int) -> None:
         self._directories.forget(path)

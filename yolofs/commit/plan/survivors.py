@@ -26,7 +26,9 @@ from yolofs.system.deep_paths import DeepPaths
 
 
 class Survivors:
-    """The answer for one state; it looks at base and the store once, when it is made."""
+    """Which objects of base one state still shows, and under which name.  It looks at base and the
+    store once, when it is made.
+    """
 
     def __init__(self, tree: Tree, base: Base, store: StorePaths, names: Sequence[OverriddenName]) -> None:
         """Find out what survives where; ``names`` are the overridden names of the tree.

@@ -19,7 +19,7 @@ from yolofs.state.tree import Entry, Staged, link_key
 
 
 class LeftTimes:
-    """These files of one split."""
+    """The files of one split whose time stays staged, though something else of them goes."""
 
     def __init__(self, units: Units, layout: Layout, taken: Collection[Unit], files: Mapping[Staged, RelPath]) -> None:
         """``files``: each with a name in base that is not selected."""

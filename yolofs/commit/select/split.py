@@ -114,7 +114,7 @@ def split_state(
 
 
 class Splitter:
-    """Writes the two parts."""
+    """Writes the records of the two parts of a state, as a choice of units divides it."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ class _Place:
 
 
 class WrittenAt:
-    """The records by path."""
+    """For each path, the record that made the file there, whatever its name was then."""
 
     def __init__(self) -> None:
         """Know of none."""

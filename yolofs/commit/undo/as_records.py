@@ -18,7 +18,7 @@ from yolofs.paths import RelPath, StoreIno
 
 
 class AsRecords(UndoableNames):
-    """Writes records."""
+    """Writes the records of what shows at each path, and makes the store inodes that they name."""
 
     def _record(self, path: RelPath, place: NameAfterUndo) -> None:
         if place.opened is not None:

@@ -35,7 +35,7 @@ class _Lost(NamedTuple):
 
 
 class LostNames:
-    """Which files they are, by their numbers."""
+    """The files that have just lost a name and that the kernel may count wrongly, by number."""
 
     def __init__(self) -> None:
         self.uncounted: dict[int, _Lost] = {}
