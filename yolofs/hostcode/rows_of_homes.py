@@ -476,7 +476,7 @@ TOPICS: tuple[Topic, ...] = (
     ),
     topic(
         "Keys and logins from elsewhere",
-        "who may log in, whom to believe, and what is run at it.",
+        "say who may log in and whose word counts, or are run at a login.",
         Mark.SSH,
         ("~/.ssh/**", "`authorized_keys`, `config`, `rc`, `known_hosts`"),
         "~/.rhosts",

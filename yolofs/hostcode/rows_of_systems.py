@@ -233,7 +233,7 @@ TOPICS: tuple[Topic, ...] = (
     ),
     topic(
         "yolofs",
-        "what says what programs in a view may do, and what a commit names.",
+        "say what programs in a view may do, and what a commit takes only by name.",
         Mark.YOLOFS,
         "**/.yolofs.toml",
         "~/.config/yolofs/**",

@@ -24,13 +24,13 @@ there.
 
 GIT_ROWS = (
     Row("**/.git/hooks/**", Mark.GIT, "but for `*.sample`, which git does not run"),
-    Row("**/.git/config", Mark.GIT, "if there is more in it than git's own commands write and no program is run by"),
+    Row("**/.git/config", Mark.GIT, "if it has a setting that git's commands do not write, or that may run a program"),
     Row("**/.git/config.worktree", Mark.GIT, "as `config`"),
     Row("**/.git/commondir", Mark.GIT, "leads to another repository's settings"),
-    Row("**/.git/index", Mark.GIT, "if `git checkout` would write outside of the work tree, or into `.git`, by it"),
+    Row("**/.git/index", Mark.GIT, "if by it `git checkout` would write outside of the work tree, or into `.git`"),
     Row("**/.git/rebase-merge/**", Mark.GIT, "`exec` lines of a rebase that is to go on"),
     Row("**/.git/sequencer/opts", Mark.GIT, "programs of a cherry-pick or revert that is to go on"),
-    Row("**/.git/remotes/**", Mark.GIT, "addresses by which a remote goes that has none in `config`; so the next one"),
+    Row("**/.git/remotes/**", Mark.GIT, "addresses of remotes that have none in `config`; and so the next one"),
     Row("**/.git/branches/**", Mark.GIT),
     Row(
         "**/.git",
