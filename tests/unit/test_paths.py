@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.support.required import do_without
-from yolofs.paths import display, in_shell
+from yolofs.paths import absolute, display, in_shell
 
 
 @pytest.mark.parametrize("name", ["/a/b", "a b", "/a b/c d", "é", "日本語", "❤️.txt", "", "/", "cafe\u0301"])
@@ -74,3 +74,11 @@ def test_a_path_that_shows_is_the_same_to_every_shell(path: bytes, shell: str) -
 
 def test_a_plain_path_for_a_command_line_stays_as_it_is() -> None:
     assert in_shell(b"/p/a.c") == "/p/a.c"
+
+
+@pytest.mark.parametrize(
+    ("root", "path", "expected"),
+    [(b"/", b"", b"/"), (b"/", b"a/b", b"/a/b"), (b"/r", b"", b"/r"), (b"/r", b"a", b"/r/a")],
+)
+def test_a_path_of_base_becomes_absolute(root: bytes, path: bytes, expected: bytes) -> None:
+    assert absolute(root, path) == expected

@@ -48,3 +48,12 @@ def test_plain_additions_are_shown_as_all_others_are(
     emit_changes(changes, path_display, regions, {})
     assert capsys.readouterr().out == shown
     assert shown.count("\n") >= len(changes)
+
+
+def test_paths_are_shown_relative_to_the_project_or_absolute() -> None:
+    path_display = PathDisplay(b"/", RelPath(b"home/p"))
+    assert path_display.show_path(b"home/p/a/b") == "a/b"
+    assert path_display.show_path(b"home/p") == "."
+    assert path_display.show_path(b"home/p2/a") == "/home/p2/a"
+    assert PathDisplay(b"/r", RelPath(b"")).show_path(b"a") == "a"
+    assert PathDisplay(b"/r", None).show_path(b"a") == "/r/a"
