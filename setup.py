@@ -51,7 +51,7 @@ COMPILED = [
     "yolofs/hostcode/mark_finder.py",
     "yolofs/journal/checksums.py",
     "yolofs/journal/codec.py",
-    "yolofs/journal/file.py",
+    "yolofs/journal/journal_file.py",
     "yolofs/journal/header.py",
     "yolofs/journal/journal.py",
     "yolofs/journal/line_fields.py",

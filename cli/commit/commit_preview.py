@@ -16,7 +16,7 @@ from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
 from yolofs.hostcode.mark import Mark, Marks
-from yolofs.journal.file import may_have_marks
+from yolofs.journal.journal_file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath
 from yolofs.session.commit import split_staged

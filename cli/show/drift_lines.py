@@ -12,7 +12,7 @@ from yolofs.changes.changes import Change, compare
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import PathDisplay
-from yolofs.journal.file import may_have_marks
+from yolofs.journal.journal_file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute
 from yolofs.progress import Progress

@@ -25,16 +25,13 @@ from typing import NoReturn, Self
 import msgspec
 
 from yolofs.errors import JournalError
-from yolofs.journal import cuts
-from yolofs.journal import damage as journal_damage
-from yolofs.journal import file as journal_file
-from yolofs.journal import length as journal_length
+from yolofs.journal import cuts, journal_damage, journal_file, journal_length
 from yolofs.journal.checksums import has_right_checksum
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.cuts import Cut
-from yolofs.journal.damage import Damage
-from yolofs.journal.file import Room
 from yolofs.journal.header import KEY_LIMIT, JournalForm
+from yolofs.journal.journal_damage import Damage
+from yolofs.journal.journal_file import Room
 from yolofs.journal.records import Delete, Marker, Record, Snapshot, Travel
 from yolofs.paths import display
 from yolofs.system.plain_files import open_plain

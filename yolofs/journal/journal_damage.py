@@ -14,8 +14,8 @@ from yolofs.errors import JournalError
 from yolofs.journal.checksums import has_right_checksum, stamp_of
 from yolofs.journal.codec import decode
 from yolofs.journal.cuts import line_count
-from yolofs.journal.file import read_lines, read_tail
 from yolofs.journal.header import JournalForm
+from yolofs.journal.journal_file import read_lines, read_tail
 
 MOST_MISSING = 4096
 """How many more lines than the file has may be missing from it.  With a larger number, a changed

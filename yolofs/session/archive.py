@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from yolofs.errors import JournalError, TrustError, YolofsError
-from yolofs.journal import length as journal_length
+from yolofs.journal import journal_length
 from yolofs.journal.archive_index import numbers_of
 from yolofs.journal.cuts import TORN_SUFFIX
-from yolofs.journal.file import sync_directory_of
 from yolofs.journal.header import FORMAT
 from yolofs.journal.journal import Journal
+from yolofs.journal.journal_file import sync_directory_of
 from yolofs.paths import StoreIno, display
 from yolofs.session.undo_notes import read_undoes
 from yolofs.store.store import Store

@@ -11,8 +11,8 @@ import contextlib
 import os
 
 from yolofs.journal import cuts
-from yolofs.journal.file import sync_directory_of
 from yolofs.journal.journal import Journal
+from yolofs.journal.journal_file import sync_directory_of
 from yolofs.session.session import Session
 from yolofs.state import checkpoint
 

@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterator
 
 from yolofs.errors import YolofsError
-from yolofs.journal.file import read_bytes_between, sync_directory_of
 from yolofs.journal.journal import Journal
-from yolofs.journal.length import LENGTH_SUFFIX
+from yolofs.journal.journal_file import read_bytes_between, sync_directory_of
+from yolofs.journal.journal_length import LENGTH_SUFFIX
 from yolofs.journal.records import Record, Snapshot, Travel
 from yolofs.os_errors import said_as
 from yolofs.paths import Generation

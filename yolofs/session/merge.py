@@ -15,7 +15,7 @@ from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, has_marks
 from yolofs.commit.select.entry_authors import MARKS, OURS
 from yolofs.commit.select.restate import Rebased, restate
 from yolofs.errors import ConflictError, NotPreparedError
-from yolofs.journal.file import may_have_marks
+from yolofs.journal.journal_file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, marker_of_whole_state
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, StoreIno, display

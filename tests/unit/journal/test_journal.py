@@ -26,7 +26,7 @@ from tests.unit.journal.journal_files import (
     write,
 )
 from yolofs.errors import JournalError
-from yolofs.journal import file as journal_file
+from yolofs.journal import journal_file
 from yolofs.journal.checksums import with_checksum
 from yolofs.journal.codec import encode
 from yolofs.journal.header import JournalForm, header

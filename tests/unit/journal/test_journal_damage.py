@@ -9,9 +9,9 @@ import pytest
 
 from yolofs.errors import JournalError
 from yolofs.journal.codec import encode
-from yolofs.journal.damage import Damage
 from yolofs.journal.header import HEADER_1, header
 from yolofs.journal.journal import Journal
+from yolofs.journal.journal_damage import Damage
 from yolofs.journal.records import Record, Stage
 from yolofs.paths import RelPath, StoreIno
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from yolofs.commit.apply import commit_directory as commit_directories
 from yolofs.commit.apply.commit_directory import GOING_PREFIX
 from yolofs.config.settings import KeepCommits
-from yolofs.journal.length import LENGTH_SUFFIX
+from yolofs.journal.journal_length import LENGTH_SUFFIX
 from yolofs.journal.records import Keep, Stage
 from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals

@@ -12,8 +12,7 @@ import os
 import msgspec
 
 from yolofs.errors import NoSessionError, UsageError
-from yolofs.journal import cuts
-from yolofs.journal import length as journal_length
+from yolofs.journal import cuts, journal_length
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import RelPath, display, is_below

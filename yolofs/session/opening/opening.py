@@ -10,8 +10,8 @@ import msgspec
 from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError, JournalError, NoSessionError, SessionBusyError, UsageError
 from yolofs.journal import cuts
-from yolofs.journal.file import sync_directory_of
 from yolofs.journal.journal import Journal, KnownBeginning
+from yolofs.journal.journal_file import sync_directory_of
 from yolofs.paths import display
 from yolofs.registry.private import private_directory
 from yolofs.registry.search import FoundProject, session_of

@@ -12,15 +12,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from yolofs.errors import JournalError
-from yolofs.journal import damage as journal_damage
-from yolofs.journal import file as journal_file
-from yolofs.journal import length as journal_length
+from yolofs.journal import journal_damage, journal_file, journal_length
 from yolofs.journal.checksums import has_right_checksum, stamp_of, with_checksum
 from yolofs.journal.codec import decode
 from yolofs.journal.cuts import Cut
-from yolofs.journal.damage import Damage
 from yolofs.journal.header import HEADER_1, KEY_LIMIT, JournalForm, header, is_newer, read_header
 from yolofs.journal.journal import Journal
+from yolofs.journal.journal_damage import Damage
 from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import StoreIno, display
