@@ -26,6 +26,8 @@ What was before::
     history/         the commits that have ended, and the states before them
       chapters       what happened before the commits that are kept
       past_base      base as it was then
+      past_store     the store as these states need it
+      fetched        where things are now that commits keep
       base_as_taken_over  base as it was when a run changed it
       named_states   the states that a user names: a generation, a run, a commit, base
       last_change    which record made a path what it is

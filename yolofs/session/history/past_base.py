@@ -11,14 +11,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
-    Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
@@ -31,24 +30,19 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.commit.undo.applied import Applied
 from yolofs.errors import UsageError
-from yolofs.paths import ROOT, RelPath, is_below, join, split
+from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.session.archive import commit_directory, commit_numbers
 from yolofs.session.generations import States
 from yolofs.session.history.chapters import Chapter
+from yolofs.session.history.fetched import Fetched
+from yolofs.session.history.past_store import PastStore
 from yolofs.session.session import Session
-from yolofs.store import copying
 from yolofs.store.base import Base
-from yolofs.store.base_opening import hold, open_noatime
+from yolofs.store.base_opening import hold
 from yolofs.store.base_stand_in import BaseStandIn, KnownBase
-from yolofs.store.interfaces import StoreFiles
 from yolofs.system.plain_files import is_there
 
 _ARRIVALS = (Create, Duplicate, Link, MakeDirectory, Place)
-_GONE = os.stat_result(
-    (stat.S_IFREG | 0o600, 0, 0, 1, 0, 0, 0, 0, 0, 0),
-    {"st_atime_ns": 0, "st_mtime_ns": 0, "st_ctime_ns": 0},
-)
-"""Stands for a staged file that base has had since, and has not any more."""
 
 
 class _FoundBefore(NamedTuple):
@@ -282,129 +276,6 @@ class PastBase:
         return _FoundBefore(after=now)
 
 
-class Fetched:
-    """Where the things are now that commits keep: an undo may have brought some back since."""
-
-    def __init__(self, commits: bytes) -> None:
-        """``commits``: the directory of all commits."""
-        self._commits = commits
-        self._back: dict[tuple[int, int], list[tuple[RelPath, KnownBase, RelPath]]] = {}
-
-    def add_commit(self, applied: Applied, after: KnownBase) -> None:
-        """Take in what a commit fetched; ``after`` is base after it."""
-        places = {step.number: step.path for step in applied.plan.steps if isinstance(step, Place)}
-        for step in applied.plan.steps:
-            if isinstance(step, Fetch):
-                found = self._back.setdefault((step.commit, step.slot), [])
-                found.append((step.inside, after, places[step.number]))
-
-    def find(self, commit: int, slot: int, inside: RelPath = ROOT) -> tuple[KnownBase, RelPath] | None:
-        """Return the base that has something a commit kept, and its path there; None if the commit
-        still keeps it.
-        """
-        for top, base, place in self._back.get((commit, slot), ()):
-            if is_below(inside, top):
-                rest = inside[len(top) :].lstrip(b"/")
-                return base, join(place, rest) if rest else place
-        return None
-
-    def names(self, commit: int, slot: int, inside: RelPath) -> set[bytes]:
-        """Return the names of what was taken out of a directory that a commit keeps."""
-        taken = (split(top) for top, _, _ in self._back.get((commit, slot), ()) if top)
-        return {name for above, name in taken if above == inside}
-
-    def path(self, commit: int, slot: int, inside: RelPath = ROOT) -> bytes:
-        """Return the absolute path of what a commit keeps, or of something in it."""
-        back = self.find(commit, slot, inside)
-        if back is not None:
-            return back[0].path(back[1])
-        kept = os.path.join(self._commits, b"%d/replaced/%d" % (commit, slot))
-        return os.path.join(kept, inside) if inside else kept
-
-
-class PastStore:
-    """A store together with the store inodes that commits have put into base as they were."""
-
-    def __init__(self, store: StoreFiles) -> None:
-        self._store = store
-        self._placed: dict[int, tuple[KnownBase, Create]] = {}
-
-    def add_commit(self, applied: Applied, after: KnownBase) -> None:
-        """Take in what a commit put into base; ``after`` is base after it."""
-        linked = {number for number, made in applied.ready.made.items() if made.is_link}
-        for step in applied.plan.steps:
-            if isinstance(step, Create) and step.number in linked:
-                self._placed[step.ino] = after, step
-
-    def path(self, ino: int) -> bytes:
-        """Return the absolute path of a store inode, or of its file in base; if the host has
-        changed that since, a path at which nothing is.
-        """
-        if not self._is_placed(ino):
-            return self._store.path(ino)
-        base, step = self._placed[ino]
-        return base.path(step.path) if _is_as_placed(_look(base, step.path), step) else self._store.own_path(ino)
-
-    def shown_owner(self, ino: int) -> tuple[int, int] | None:
-        """Return the user and group that a store inode shows, None if they are its own."""
-        return self._store.shown_owner(ino)
-
-    def own_path(self, ino: int) -> bytes:
-        """Return the absolute path of a store inode in the store."""
-        return self._store.own_path(ino)
-
-    def lstat(self, ino: int) -> os.stat_result:
-        """Return the attributes of a store inode, with the size and time that it had; of one that
-        base has lost since, those of a file without its content.
-
-        Raises:
-            OSError: it is not there, and no commit has put it into base.
-        """
-        if not self._is_placed(ino):
-            return self._store.lstat(ino)
-        base, step = self._placed[ino]
-        st = _look(base, step.path)
-        if st is not None and _is_as_placed(st, step):
-            return st
-        return _sized(st if st is not None and stat.S_ISREG(st.st_mode) else _GONE, step)
-
-    def metadata(self, ino: int) -> copying.Metadata:
-        """Return what a store inode has besides its data, or what base has of it.
-
-        Raises:
-            OSError: it cannot be read.
-        """
-        return copying.read_metadata(self.path(ino), st=self.lstat(ino))
-
-    def open(self, ino: int, flags: int) -> int:
-        """Open a store inode, or what base has of it, and return the descriptor.
-
-        Raises:
-            OSError: as open(2); ESTALE if the host has changed it since.
-        """
-        if not self._is_placed(ino):
-            return self._store.open(ino, flags)
-        base, step = self._placed[ino]
-        path = base.path(step.path)
-        fd = open_noatime(path, flags | os.O_NONBLOCK)
-        if not _is_as_placed(os.fstat(fd), step):
-            os.close(fd)
-            raise OSError(errno.ESTALE, "base has changed it since", path)
-        return fd
-
-    def _is_placed(self, ino: int) -> bool:
-        """Tell whether base has a store inode, and the store has it not any more."""
-        return ino in self._placed and not is_there(self._store.own_path(ino))
-
-    def remove_links(self, inos: Iterable[int]) -> None:
-        """Remove nothing.
-
-        Raises:
-            OSError: always.
-        """
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), next(iter(inos), None))
-
-
 class PastGround(NamedTuple):
     """The base and store that an earlier state refers to."""
 
@@ -490,30 +361,12 @@ def _lstat(path: bytes) -> os.stat_result:
         os.close(fd)
 
 
-def _look(base: KnownBase, path: RelPath) -> os.stat_result | None:
-    """Return the attributes of what a base has at a path; None if it has nothing."""
-    found = _told(base.lstat, path)
-    return None if isinstance(found, OSError) else found
-
-
 def _told(look: Callable[[bytes], os.stat_result], path: bytes) -> os.stat_result | OSError:
     """Return the attributes that are told of a path, or why none are."""
     try:
         return look(path)
     except OSError as error:
         return error
-
-
-def _is_as_placed(st: os.stat_result | None, step: Create) -> bool:
-    return st is not None and (st.st_size, st.st_mtime_ns) == (step.size, step.mtime_ns)
-
-
-def _sized(st: os.stat_result, step: Create) -> os.stat_result:
-    """Return attributes with the size and time of what a commit has put into base."""
-    fields = list(st)
-    fields[stat.ST_SIZE], fields[stat.ST_MTIME] = step.size, step.mtime_ns // 10**9
-    times = {"st_atime_ns": st.st_atime_ns, "st_mtime_ns": step.mtime_ns, "st_ctime_ns": st.st_ctime_ns}
-    return os.stat_result(fields, times)
 
 
 def _as_file(st: os.stat_result, numbers: FileNumbers | None) -> os.stat_result:
