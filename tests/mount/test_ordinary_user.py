@@ -1,6 +1,6 @@
 """The whole path as an ordinary user, and what is not permitted to one.
 
-As root these tests are run by ``test_as_ordinary_user.py``, which makes a user for them.
+As root these tests are run by ``make test-elsewhere``, which makes a user for them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.support.program import Program
 
 pytestmark = [
     pytest.mark.mount,
-    pytest.mark.skipif(os.getuid() == 0, reason="test_as_ordinary_user.py runs this as an ordinary user"),
+    pytest.mark.skipif(os.getuid() == 0, reason="make test-elsewhere runs this as an ordinary user"),
 ]
 
 
@@ -45,7 +45,7 @@ def yolofs(tmp_path: Path) -> Program:
 def others() -> Path:
     """Return a directory of files that belong to root."""
     if OTHERS_VARIABLE not in os.environ:
-        pytest.skip("only root can make files of another user; as root, test_as_ordinary_user.py does")
+        pytest.skip("only root can make files of another user; as root, make test-elsewhere does")
     return Path(os.environ[OTHERS_VARIABLE])
 
 

@@ -1,6 +1,6 @@
 """Settings that come with a tree: what opens anything waits until the user has agreed to it.
 
-As root, and (by ``tests/mount/test_as_ordinary_user.py``) as an ordinary user.
+As root, and (by ``make test-elsewhere``) as an ordinary user.
 """
 
 from __future__ import annotations
