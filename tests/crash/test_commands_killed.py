@@ -217,8 +217,8 @@ def in_making(whole: Ran) -> Sequence[int]:
 
 
 def at_the_end(whole: Ran) -> Sequence[int]:
-    """After all is done."""
-    return [line for line in whole.calls if line > whole.switch[-1]][:10]
+    """After all is done; on a busy machine another run may be longer by hundreds of lines."""
+    return [line for line in whole.calls if line > whole.switch[-1]][:-3]
 
 
 CLASH = (TEN.replace(b"5", b"five"), TEN.replace(b"5", b"FIVE"))

@@ -171,7 +171,7 @@ class HandlersDriver:
         with self._at(path) as attr:
             if not stat.S_ISREG(attr.mode):
                 raise IsADirectoryError(errno.EISDIR, "no file")
-            opened = self._call(self.handlers.open, attr.number, os.O_RDWR, 0)
+            opened = self._call(self.handlers.open, attr.number, os.O_RDWR)
             self.handlers.write(opened.handle, attr.size, data)
             self.handlers.release(opened.handle)
 
@@ -186,7 +186,7 @@ class HandlersDriver:
             return self._read(attr.number)
 
     def _read(self, number: int) -> bytes:
-        opened = self._call(self.handlers.open, number, os.O_RDONLY, 0)
+        opened = self._call(self.handlers.open, number, os.O_RDONLY)
         try:
             data = self.handlers.read(opened.handle, 0, 1 << 16)
             return bytes(data) if data is not None else self.handlers.read_job(opened.handle, 0, 1 << 16)()
