@@ -229,7 +229,8 @@ class _ReviewScreen:
     async def _load(self, command: Load) -> None:
         await asyncio.sleep(0)
         has_moved_on = self._model.change != command.change
-        if has_moved_on or command.change in self._loading:
+        has_ended = self._model.view is not None or self._model.is_unreadable  # by another load meanwhile
+        if has_moved_on or has_ended or command.change in self._loading:
             return
         self._loading.append(command.change)
         try:
