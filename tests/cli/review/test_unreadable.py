@@ -47,19 +47,28 @@ def test_keys_work_beside_lines_that_cannot_be_read(yolofs: Program, view: Path)
 TWICE_WANTED = """
 import os
 import threading
+import time
 from pathlib import Path
 
 from yolofs.cli.main import program
+from yolofs.cli.review.screen import _ReviewScreen
 from yolofs.cli.review.worker import Worker
 
-compare, load = Worker.compare, Worker.load
+compare, load, take = Worker.compare, Worker.load, _ReviewScreen._take
 is_loading, is_compared = threading.Event(), threading.Event()
 
 def comparing(worker, effect, parts, *, with_marks):
     known = compare(worker, effect, parts, with_marks=with_marks)
     assert is_loading.wait(60)
-    threading.Timer(1, is_compared.set).start()  # by then the screen has taken the comparison
+    if os.environ["ENDS"] == "after":
+        threading.Timer(1, is_compared.set).start()  # by then the screen has taken the comparison
     return known
+
+def taking(*arguments):
+    if os.environ["ENDS"] == "meanwhile":
+        is_compared.set()
+        time.sleep(1)  # the load ends, and nobody can be told before this does
+    take(*arguments)
 
 def loading(worker, change):
     if not change.path.endswith(b"new.txt"):
@@ -70,17 +79,19 @@ def loading(worker, change):
     assert is_compared.wait(60)
     raise PermissionError(13, "Permission denied", change.path)
 
-Worker.compare, Worker.load = comparing, loading
+Worker.compare, Worker.load, _ReviewScreen._take = comparing, loading, taking
 program()
 """
 
 
+@pytest.mark.parametrize("ends", ["after", "meanwhile"])
 def test_lines_that_are_being_read_are_not_read_once_more_for_a_comparison(
-    yolofs: Program, view: Path, tmp_path: Path
+    yolofs: Program, view: Path, tmp_path: Path, ends: str
 ) -> None:
+    """The load ends after the comparison was taken, or at the same time."""
     loads = tmp_path / "loads"
     command = (sys.executable, "-P", "-W", "error", "-c", TWICE_WANTED)
-    with Terminal(yolofs.project, ["review"], size=(100, 24), command=command, LOADS=str(loads)) as terminal:
+    with Terminal(yolofs.project, ["review"], size=(100, 24), command=command, LOADS=str(loads), ENDS=ends) as terminal:
         terminal.wait_for_screen("3 changes", "-precious")
         at(terminal, "new.txt")
         terminal.wait_for_screen("Permission denied", "cannot be read", gone="…")
