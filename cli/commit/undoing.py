@@ -19,7 +19,7 @@ from yolofs.cli.show.listing import summary
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.undo.applied import LaterCommit
+from yolofs.commit.undo.commits_around import LaterCommit
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.os_errors import said_as

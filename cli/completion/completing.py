@@ -166,7 +166,7 @@ def _commits(session: Session, incomplete: str) -> Iterator[CompletionItem]:
 
 def _of_commit(session: Session, number: str, incomplete: str) -> Iterator[CompletionItem]:
     """Yield the paths that a commit has changed, as one types them."""
-    from yolofs.commit.undo.applied import LaterCommit
+    from yolofs.commit.undo.commits_around import LaterCommit
     from yolofs.session.archive import commit_directory
 
     later = LaterCommit.read(int(number), commit_directory(session.directory, int(number)))

@@ -97,7 +97,7 @@ def test_emptying_an_empty_file_moves_its_times_and_keeps_its_mode(base: Path, m
             assert stat.S_IMODE(after.st_mode) == mode
 
 
-@pytest.mark.skipif(not IS_DIRECT, reason="pyfuse3 tells a time of its own for now")
+@pytest.mark.skipif(not IS_DIRECT, reason="pyfuse3 hands over the time of its own clock, and not that it is to be now")
 @pytest.mark.parametrize("name", ["base", "new", "link", "directory"])
 def test_a_time_of_now_is_by_the_clock_that_stamps_writes(base: Path, mounted: Mounter, name: str) -> None:
     (base / "base").touch()
@@ -109,7 +109,7 @@ def test_a_time_of_now_is_by_the_clock_that_stamps_writes(base: Path, mounted: M
         assert st.st_atime_ns == st.st_mtime_ns == st.st_ctime_ns
 
 
-@pytest.mark.skipif(not IS_DIRECT, reason="pyfuse3 tells a time of its own for now")
+@pytest.mark.skipif(not IS_DIRECT, reason="pyfuse3 hands over the time of its own clock, and not that it is to be now")
 @pytest.mark.parametrize("is_mtime", [False, True], ids=["atime", "mtime"])
 def test_one_time_may_be_now_and_the_other_one_given_or_left(base: Path, mounted: Mounter, *, is_mtime: bool) -> None:
     view = mounted()

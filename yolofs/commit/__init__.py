@@ -86,6 +86,7 @@ In the order in which a commit goes through them::
         displaced    where base has its files while a commit is half done
     undo/  taking a commit out of base again, once it is done
       applied      what the commit made of base, and whether that is there still
+      commits_around  what later commits have changed, and directories' times before earlier ones
       homes        which files the commit had renamed and edited
       git_indexes_left  tells that the host has only refreshed an index that the commit left
       kept_texts   keeps copies of texts that come back under another staged version

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.core_driver import CoreDriver
 from yolofs.commit.apply.part_links import note_parted
-from yolofs.commit.undo.applied import LaterCommit
+from yolofs.commit.undo.commits_around import LaterCommit
 from yolofs.session import undo as undoing
 from yolofs.session.history import ended_commits as ended
 from yolofs.session.history import other_commits

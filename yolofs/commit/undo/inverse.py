@@ -40,8 +40,9 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.undo.applied import NO_EARLIER_TIMES, Applied, EarlierTimes, LaterCommit
+from yolofs.commit.undo.applied import Applied
 from yolofs.commit.undo.as_records import AsRecords
+from yolofs.commit.undo.commits_around import NO_EARLIER_TIMES, EarlierTimes, LaterCommit
 from yolofs.commit.undo.left_by_commit import is_before_moves
 from yolofs.commit.undo.links_again import LinksAgain
 from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew

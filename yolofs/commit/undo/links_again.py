@@ -15,7 +15,7 @@ from yolofs.commit.plan.plan import (
     MakeDirectory,
     Place,
 )
-from yolofs.commit.undo.applied import LaterCommit
+from yolofs.commit.undo.commits_around import LaterCommit
 from yolofs.commit.undo.undoable_names import UndoableNames
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.link_names import find_name_near

@@ -27,7 +27,8 @@ from yolofs.commit.plan.plan import (
     Place,
     Remove,
 )
-from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit
+from yolofs.commit.undo.applied import Applied
+from yolofs.commit.undo.commits_around import EarlierTimes, LaterCommit
 from yolofs.commit.undo.git_indexes_left import is_only_refreshed
 from yolofs.commit.undo.left_by_commit import LeftByCommit
 from yolofs.commit.undo.made_anew import MadeAnew, ObjectByDisk

@@ -124,7 +124,7 @@ def _only_above(last: LastChange, path: RelPath) -> bool:
 
 def _is_about(chapter: Chapter, path: RelPath) -> bool:
     """Tell whether a commit has changed a path of base, or a directory that it lies in."""
-    from yolofs.commit.undo.applied import LaterCommit  # it takes all that commits need along
+    from yolofs.commit.undo.commits_around import LaterCommit  # it takes all that commits need along
 
     assert chapter.commit is not None
     try:

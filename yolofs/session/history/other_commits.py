@@ -12,7 +12,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from yolofs.commit.apply import copy_log
 from yolofs.commit.apply.commit_directory import DamagedNoteError
 from yolofs.commit.plan.plan import Plan
-from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, opened_slots, read_plan
+from yolofs.commit.undo.applied import Applied, read_plan
+from yolofs.commit.undo.commits_around import EarlierTimes, LaterCommit, opened_slots
 from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.errors import YolofsError
 from yolofs.session.archive import commit_directory, commit_numbers

@@ -16,7 +16,8 @@ from tests.unit.commit.undo.undo_scribe import commit, commits, execute_undo, in
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Link, Remove, Rewrite
-from yolofs.commit.undo.applied import Applied, LaterCommit
+from yolofs.commit.undo.applied import Applied
+from yolofs.commit.undo.commits_around import LaterCommit
 from yolofs.commit.undo.inverse import invert
 from yolofs.paths import RelPath
 
