@@ -10,7 +10,14 @@ import msgspec
 
 from yolofs.cli.commit.commit_preview import CommitPreview, preview_commit
 from yolofs.cli.commit.commit_request import CommitRequest
-from yolofs.cli.commit.report import check_named, end_without_success_if, say_stays, say_unchanged, warn_of_cut_links
+from yolofs.cli.commit.report import (
+    check_named,
+    emit_taken,
+    end_without_success_if,
+    say_stays,
+    say_unchanged,
+    warn_of_cut_links,
+)
 from yolofs.cli.commit.settling import ConflictRequest, SettledConflicts
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.cli.project.project import reading_whole
@@ -57,7 +64,8 @@ def _dry_run_of(
     unfolds: bool,
 ) -> tuple[CommitPreview, bool]:
     """Print what a commit of a selection would do to base, path by path in its order, and do
-    nothing.  Return what it would take and leave, and whether it would do nothing at all.
+    nothing.  Return what it would take and leave, and whether it would do nothing at all.  Where
+    base has changed, too, print the changes as the refused commit lists them.
 
     ``up_to`` and ``wish`` as for a commit.  With ``unfolds`` each path has a line of its own.
 
@@ -73,6 +81,8 @@ def _dry_run_of(
         settled = SettledConflicts()
         if looked.conflicts:
             if not wish.is_given:
+                if not as_script:
+                    emit_taken(session, shown, looked.conflicts, unfolds=unfolds)
                 raise conflict_error(looked)
             if looked.marked and (as_script or up_to is not None):  # neither can take marks out
                 raise marks_error(looked.marked)

@@ -160,6 +160,15 @@ def test_a_dry_run_refuses_what_the_commit_would_refuse(staged: Program) -> None
     assert "go with no other option" in staged.refused("commit", "--dry-run", "--continue", code=2)
 
 
+def test_a_dry_run_that_is_refused_lists_the_changes_and_marks_where_base_has_changed(staged: Program) -> None:
+    (staged.project / "a.txt").write_text("the host's\n")
+    lines = staged("commit", "--dry-run", code=9).out.splitlines()
+    assert "M  a.txt  [changed in base, too]" in lines
+    assert "R  old -> moved" in lines
+    assert lines == staged("commit", "--yes", code=9).out.splitlines()
+    assert staged("commit", "--script", code=9).out == ""
+
+
 def test_what_the_script_keeps_is_no_hard_link_of_what_stays(yolofs: Program) -> None:
     project = yolofs.project
     (project / "one").write_text("1\n")
