@@ -332,7 +332,7 @@ def test_a_dry_run_tells_what_would_merge_and_changes_nothing(yolofs: Program) -
     assert "text: base's version would be taken\n" in done.err
     assert done.out.splitlines() == [
         f"replace {project}/alone by what is staged (26 B)",
-        "at last give 1 directory the times that the view shows",
+        "at last set the times of 1 directory",
     ]
     assert f"{project}/clash" in yolofs("commit", "--dry-run", "--ours").out
     assert state_of(project) == before

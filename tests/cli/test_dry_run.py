@@ -72,7 +72,7 @@ def test_a_dry_run_says_what_a_rename_replaces_and_what_else_becomes_of_real_fil
             "create link (a symbolic link)",
             "move one to two",
             "move two to one",
-            "at last give 2 directories the times that the view shows",
+            "at last set the times of 2 directories",
         ]
     )
 

@@ -69,7 +69,7 @@ def plan_lines(
     count = sum(isinstance(step, FinishDirectory) and step.ino is None for step in plan.steps)
     if count:
         which = "1 directory" if count == 1 else f"{count} directories"
-        yield f"at last give {which} the times that the view shows"
+        yield f"at last set the times of {which}"
 
 
 def _holders(plan: Plan, is_kept: Callable[[RelPath], bool]) -> dict[RelPath, RelPath]:
