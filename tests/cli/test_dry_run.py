@@ -101,7 +101,7 @@ def test_a_dry_run_counts_what_is_made_in_a_new_directory_and_lists_it_if_asked(
             "create 3 of git's objects and their directories in .git/objects",
             f"create {steers_git} (1 B)",
             link,
-            *(line for line in lines if line.startswith("at last give")),
+            *(line for line in lines if line.startswith("at last set")),
         ]
     ), lines
     unfolded = yolofs("commit", "--dry-run", "--trusted", "--unfold").out.replace(here, "").splitlines()
