@@ -43,7 +43,7 @@ from yolofs.journal import cuts
 from yolofs.os_errors import explain_os_error
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
-from yolofs.registry.link import exclude_from_git, put_link
+from yolofs.registry.link import put_link
 from yolofs.registry.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME
 from yolofs.registry.state_directory import open_state, state_of
 from yolofs.rules import RuleBook, RuleIndex, Sources
@@ -54,6 +54,7 @@ from yolofs.session import feedback
 from yolofs.session.opening.lock import MOUNT
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Staged
+from yolofs.system.git_exclude import exclude_from_git
 from yolofs.system.mounts import unmount
 from yolofs.system.own_names import SESSION_LINK
 
@@ -170,7 +171,7 @@ class Host:
         )
         files.publish(self._session.directory, described)
         put_link(self._session.project, self._session.directory)
-        exclude_from_git(self._session.project, SESSION_LINK)
+        exclude_from_git(self._session.project, SESSION_LINK, may_create=False)
 
     def close(self) -> None:
         """Unmount if that is not done yet, give the session back and remove every trace; twice does

@@ -11,9 +11,9 @@ from yolofs.cli.project.which_project import unregistered
 from yolofs.config.load import FILE_NAME
 from yolofs.errors import UsageError
 from yolofs.paths import display, in_shell
-from yolofs.registry.link import exclude_from_git
 from yolofs.registry.search import has_earlier_layout, session_above, session_of
 from yolofs.session.session import Session
+from yolofs.system.git_exclude import exclude_from_git
 
 SETTINGS = b"""\
 # Settings of yolofs for this project; every value here is the default, and yolofs never writes to this file.

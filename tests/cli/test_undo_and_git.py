@@ -95,6 +95,47 @@ def test_a_repository_that_the_commit_made_is_taken_back_though_the_host_has_loo
     assert (yolofs.project / "a.txt").exists()
 
 
+def make_repository(yolofs: Program) -> None:
+    """Have the view make a repository, and commit it."""
+    with yolofs.mounted() as view:
+        git(view, "init")
+        git(view, "add", ".")
+        git(view, "commit", "-m", "one")
+        yolofs("commit", "--yes")
+
+
+def test_git_ignores_the_link_to_the_session_in_a_repository_that_a_commit_made(yolofs: Program) -> None:
+    make_repository(yolofs)
+    assert (yolofs.project / ".yolofs").is_symlink()
+    assert git(yolofs.project, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("again", [None, ("commit",), ("undo", "2")])
+def test_the_line_by_which_git_ignores_the_link_is_no_drift_for_an_undo(
+    yolofs: Program, again: tuple[str, ...] | None
+) -> None:
+    make_repository(yolofs)
+    if again is not None:
+        yolofs("undo", "--yes")
+        yolofs(*again, "--yes")
+    with yolofs.mounted():
+        pass
+    assert "/.yolofs\n" in (yolofs.project / ".git/info/exclude").read_text()
+    yolofs("undo", "--yes")
+    assert not (yolofs.project / ".git").exists()
+    assert (yolofs.project / "a.txt").exists()
+
+
+def test_other_lines_of_the_host_beside_that_are_drift_for_an_undo(yolofs: Program) -> None:
+    make_repository(yolofs)
+    with (yolofs.project / ".git/info/exclude").open("a") as exclude:
+        exclude.write("mine\n")
+    with yolofs.mounted():
+        pass
+    assert ".git/info/exclude" in yolofs("undo", "--yes", code=9).err
+    assert "mine\n" in (yolofs.project / ".git/info/exclude").read_text()
+
+
 @pytest.mark.parametrize(
     ("does", "drops"),
     points(list(itertools.product([stage, close_to_others, tear], [False, True])), "an index of an undo", some=3),

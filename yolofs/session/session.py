@@ -107,8 +107,9 @@ class Session(States):
             TrustError: the project is somebody else's, or its state could be changed by others.
             OSError: it cannot be made.
         """
-        from yolofs.registry.link import exclude_from_git, put_link  # sessions are seldom made
+        from yolofs.registry.link import put_link  # sessions are seldom made
         from yolofs.registry.start import start
+        from yolofs.system.git_exclude import exclude_from_git
 
         started = start(project, state)
         directory = started.found.session

@@ -40,6 +40,7 @@ from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
 from yolofs.system.disks import OnDisk
+from yolofs.system.git_exclude import without_own_line
 
 ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
 PuttingStep: TypeAlias = Create | Link | Duplicate | MakeDirectory | Place
@@ -222,7 +223,15 @@ class UndoableNames(LeftByCommit):
             yield from touching
 
     def _is_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether nobody has changed what a step (by its index) left at a path."""
+        """Tell whether nobody has changed what a step (by its index) left at a path, but for the
+        line by which git ignores the link ``.yolofs``.
+        """
+        before = without_own_line(self._base.path(path), st)
+        return self._is_just_as_left(index, path, st) or (
+            before.st_size != st.st_size and self._is_just_as_left(index, path, before)
+        )
+
+    def _is_just_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
         restored = self._restored_at(path, st)
         if not self._applied.is_as_left(index, st, self._store, restored):
             return False

@@ -27,7 +27,7 @@ from yolofs.journal.journal import Journal
 from yolofs.journal.records import ChangeRecord, Delete, Keep, Rename, Stage
 from yolofs.paths import RelPath, display, is_below
 from yolofs.registry.identity import DirectoryIdentity, identity_of
-from yolofs.registry.link import exclude_from_git, put_link
+from yolofs.registry.link import put_link
 from yolofs.registry.private import private_directory, user_name
 from yolofs.registry.registry import Registry, SessionEntry
 from yolofs.registry.search import FoundProject
@@ -37,6 +37,7 @@ from yolofs.session.archive import interrupted_commit
 from yolofs.session.opening.lock import session_locked
 from yolofs.session.opening.root import read_session_file
 from yolofs.system.busy_trees import remove_tree
+from yolofs.system.git_exclude import exclude_from_git
 from yolofs.system.own_names import SESSION_LINK, disk_state_name
 from yolofs.system.syscalls import sync_filesystem
 from yolofs.text.enumeration import some_of

@@ -17,7 +17,7 @@ from yolofs.journal.journal import Journal
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import RelPath, display, is_below
 from yolofs.registry.identity import NO_IDENTITY, identity_of, lasting_identity_of
-from yolofs.registry.link import exclude_from_git, put_link, remove_link
+from yolofs.registry.link import put_link, remove_link
 from yolofs.registry.private import private_directory
 from yolofs.registry.registry import SessionEntry
 from yolofs.registry.search import FoundProject
@@ -29,6 +29,7 @@ from yolofs.session.opening.opening import finish_move
 from yolofs.session.opening.root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
 from yolofs.state import checkpoint
 from yolofs.store.base import Base
+from yolofs.system.git_exclude import exclude_from_git
 from yolofs.system.own_names import SESSION_LINK
 from yolofs.system.plain_files import is_there
 
