@@ -62,7 +62,20 @@ def key_of(change: Change) -> Key:
 class Node:
     """A row of the list: a section, a directory, or a change, which may be that of a directory."""
 
-    __slots__ = ("above", "change", "depth", "inner", "is_open", "name", "partly", "path", "section", "total", "wholly")
+    __slots__ = (
+        "above",
+        "change",
+        "depth",
+        "inner",
+        "is_open",
+        "name",
+        "opens_at_first",
+        "partly",
+        "path",
+        "section",
+        "total",
+        "wholly",
+    )
 
     def __init__(self, section: Section, name: bytes, path: bytes, above: Node | None) -> None:
         self.section = section
@@ -73,6 +86,8 @@ class Node:
         self.inner: list[Node] = []
         self.change: Change | None = None
         self.is_open = True
+        self.opens_at_first = True
+        """Whether it is open as long as nobody opens or closes it."""
         self.depth = 0
         self.total = 0
         """How many changes it stands for."""
@@ -169,9 +184,17 @@ class NodeTree:
             yield node
             todo.extend(reversed(node.inner))
 
-    def open_as(self, other: NodeTree) -> None:
-        """Open and close what another tree has, too, as it is there."""
-        known = {(node.section, node.path): node.is_open for node in other.all() if node.inner}
+    def open_as(self, other: NodeTree, *, is_partial: bool = False) -> None:
+        """Open and close what another tree has, too, as it is there.
+
+        Of a tree of a part of the changes (``is_partial``) only what the user has opened or closed
+        counts.
+        """
+        known = {
+            (node.section, node.path): node.is_open
+            for node in other.all()
+            if node.inner and (not is_partial or node.is_open is not node.opens_at_first)
+        }
         is_changed = False
         for node in self.all():
             is_open = known.get((node.section, node.path), node.is_open)
@@ -238,10 +261,11 @@ def _settle(top: Node) -> None:
         node.total = (node.change is not None) + sum(inner.total for inner in node.inner)
         is_new = node.change is not None and node.change.kind is ChangeKind.ADDED
         is_machines = bool(_MACHINES.intersection(node.name.split(b"/")))
-        node.is_open = not (
+        node.opens_at_first = not (
             node.section in _IN_ORDER and node.inner and (is_machines or (is_new and node.total > _MOST_OPEN))
         )
-    top.is_open = not top.section.is_folded
+        node.is_open = node.opens_at_first
+    top.is_open = top.opens_at_first = not top.section.is_folded
 
 
 def _replaces_directory(change: Change) -> bool:

@@ -212,9 +212,10 @@ class ReviewState:
             self._walking_to = None
         before, known = self.node, self.tree
         path_display = before.change.path if before is not None and before.change is not None else None
+        was_partial = self.comparison is not None and self.comparison.is_partial
         self.comparison = comparison
         tree = tree if tree is not None else arrange_changes(comparison)
-        tree.open_as(known)
+        tree.open_as(known, is_partial=was_partial)
         if comparison.is_last:
             was = len(self.accepted.stale)
             self.accepted.move_to(tree, changed)

@@ -109,6 +109,18 @@ def test_a_large_new_directory_is_closed_at_first_and_a_changed_one_is_not() -> 
     assert shown(model)[2:3] == ["    A f000"]
 
 
+def test_a_directory_turns_out_to_be_large_after_the_first_screen_and_is_closed() -> None:
+    model = ReviewModel()
+    files = [change(b"p/new/f%03d" % number, ChangeKind.ADDED) for number in range(45)]
+    few = comparison(new_directory(b"p/new"), new_directory(b"p/other"), change(b"p/other/a"), *files[:3])
+    model.compared(msgspec.structs.replace(few, is_partial=True))
+    assert shown(model)[1:3] == ["  A new/", "    A f000"]
+    press(model, "jjjjh")
+    assert shown(model)[5:7] == ["  A +other/ (2)", ""]
+    model.compared(comparison(new_directory(b"p/new"), new_directory(b"p/other"), change(b"p/other/a"), *files))
+    assert shown(model)[1:4] == ["  A +new/ (46)", "  A +other/ (2)", ""]
+
+
 def test_minus_closes_all_directories_and_equals_opens_them(model: ReviewModel) -> None:
     press(model, "-")
     assert shown(model)[2:6] == ["  in the project (3)", "  M a", "    +d/ (2)", ""]
