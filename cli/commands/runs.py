@@ -19,9 +19,8 @@ def command(as_json: bool) -> None:
     """List the commands of `yolofs run`, oldest first.
 
     For each it prints a number (for `yolofs log --run` and `yolofs diff --run`), its start, how
-    long it took, its exit code, the generation that it made, and its command line, which is cut on
-    a terminal. Generations from before a commit can be looked at as long as the commit is kept, but
-    not travelled to.
+    long it took, its exit code, the generation that it made or the commit that came after it, and
+    its command line, which is cut on a terminal.
     """
     project = find_project()
     with connected(project) as client:

@@ -29,12 +29,15 @@ def emit_runs(runs: Sequence[Run], found: Sequence[Chapter], *, is_mounted: bool
 
 
 def _made(run: Run, chapter: Chapter | None) -> str:
-    """Return which generation a run made, and which commit came after it."""
-    after = chapter.generation(run.end.after) if chapter is not None and run.end is not None else None
-    made = f"generation {after}" if after is not None else ""
-    if chapter is not None and chapter.commit is not None:
-        made = f"{made or 'ended'}, commit {chapter.commit}"
-    return made
+    """Return which generation a run made, or which commit came after it: nobody can travel to the
+    generation then.
+    """
+    if chapter is None:
+        return ""
+    if chapter.commit is not None:
+        return f"commit {chapter.commit}"
+    after = chapter.generation(run.end.after) if run.end is not None else None
+    return f"generation {after}" if after is not None else ""
 
 
 def _command(run: Run, chapter: Chapter | None) -> tuple[bytes, ...]:

@@ -96,13 +96,14 @@ def test_the_log_of_a_run_before_a_commit_has_each_record(looked_at: Program) ->
     assert [line for line in looked_at("log", "--", "gone.txt").out.splitlines() if "delete" in line]
 
 
-def test_runs_tell_generation_and_commit(looked_at: Program) -> None:
+def test_runs_tell_their_generation_or_the_commit_that_came_after(looked_at: Program) -> None:
     runs = looked_at("runs", "--json").json["runs"]
     assert [(run["run"], run["before"], run["after"], run["commit"]) for run in runs] == [
         (1, 0, 1, 1), (2, 1, 2, 1), (3, 1, 2, None)
     ]  # fmt: skip
     lines = looked_at("runs").out.splitlines()
-    assert "generation 1, commit 1" in lines[0]
+    assert ["  commit 1  " in line for line in lines] == [True, True, False]
+    assert ["  generation 2  " in line for line in lines] == [False, False, True]
     assert len({line.index("sh -c") for line in lines}) == 1
 
 
