@@ -15,6 +15,7 @@ from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.choice import HeldBack
+from yolofs.commit.undo.undoable_names import INSIDE_STAYS
 from yolofs.errors import UnnamedError
 from yolofs.paths import RelPath, absolute, display, in_shell
 from yolofs.session.history.commit_counts import read_runs_of_commit
@@ -40,8 +41,9 @@ def show_undo(
 
 
 def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: bytes) -> None:
+    causes_first = sorted(stays.items(), key=lambda one: (one[1] == INSIDE_STAYS, one[0]))
     for line in first_lines(
-        sorted(stays.items()), lambda one: f"stays: {display(absolute(root, one[0]))}: {one[1]}", "that stay"
+        causes_first, lambda one: f"stays: {display(absolute(root, one[0]))}: {one[1]}", "that stay"
     ):
         say(line)
     alone = "comes back as a file of its own: no other name of it was found"

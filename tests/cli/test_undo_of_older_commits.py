@@ -47,6 +47,21 @@ def test_an_undo_of_an_older_commit_takes_what_is_independent_and_names_the_rest
     }
 
 
+def test_what_keeps_directories_from_going_is_told_before_these(yolofs: Program) -> None:
+    deep = Path(*"abcdefghijklmnopqrstuvwxyz")
+    with yolofs.mounted() as view:
+        (view / deep).mkdir(parents=True)
+        (view / deep / "file").write_text("1\n")
+    yolofs("commit", "--yes")
+    with yolofs.mounted() as view:
+        (view / deep / "file").write_text("2\n")
+    yolofs("commit", "--yes")
+    told = yolofs("undo", "1", "--yes", code=16).err.splitlines()
+    stays = [line for line in told if line.startswith("stays: ")]
+    assert stays[0] == f"stays: {yolofs.project / deep}/file: commit 2 has changed it since; first: yolofs undo 2"
+    assert {line.rpartition(": ")[2] for line in stays[1:]} == {"something in it stays"}
+
+
 NAMES = ("a.txt", "other name")
 
 

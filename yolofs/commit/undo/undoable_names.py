@@ -46,6 +46,9 @@ ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
 PuttingStep: TypeAlias = Create | Link | Duplicate | MakeDirectory | Place
 """A step that puts something at its path."""
 
+INSIDE_STAYS = "something in it stays"
+"""Why a directory stays that could go by itself."""
+
 
 class Inverse(msgspec.Struct):
     """What undoes one commit."""
@@ -268,7 +271,7 @@ class UndoableNames(LeftByCommit):
             elif not self._blame(path, file=st):
                 found.append(path)
         if found:
-            self._block_with(step.path, found, "something in it stays")
+            self._block_with(step.path, found, INSIDE_STAYS)
 
     def _all_below(self, directory: RelPath) -> Iterator[tuple[RelPath, os.stat_result]]:
         """Yield all below a directory of base, where that may be looked at."""
@@ -414,7 +417,7 @@ class UndoableNames(LeftByCommit):
             park = self._applied.parks.get(step.number) if isinstance(step, Place) else None
             may_go = self._is_emptied(path) if isinstance(step, MakeDirectory) else True
             if not may_go:
-                self._block_with(path, self._names_in(path), "something in it stays")
+                self._block_with(path, self._names_in(path), INSIDE_STAYS)
             elif park is not None and not self._is_free(park.path):
                 self._block_with(path, self._present_names(park.path), "its old place is taken or gone")
         return len(self._blocked) != before
