@@ -236,6 +236,7 @@ def _note_lines(ended: EndedRun, notes: Sequence[Note], project: bytes, *, room:
         if len(notes) > len(shown):
             lines.append(f"  … and {len(notes) - len(shown)} more: yolofs log --run {ended.number}")
         lines += _refused_lines(notes, most) + _link_lines(notes, project, most) + _unanswered_lines(kept, most)
+        lines += _other_refusal_lines(notes, most)
         if len(lines) <= room:
             break
     return lines
@@ -245,7 +246,7 @@ def _refused_lines(notes: Sequence[Note], most: int) -> list[str]:
     """Return what allows the next time what a rule let only be read."""
     commands: dict[str, None] = {}
     for note in notes:
-        if isinstance(note, RefusalNote) and note.state == RuleState.READ_ONLY.value and _may_be_offered(note):
+        if isinstance(note, RefusalNote) and _may_be_allowed(note):
             commands[f"  yolofs rule allow {' '.join(map(in_shell, _to_allow_together(note)))}"] = None
     return ["to allow next time what was refused:", *_first(list(commands), most)] if commands else []
 
@@ -273,9 +274,7 @@ def _link_lines(notes: Sequence[Note], project: bytes, most: int) -> list[str]:
     """
     commands: dict[str, None] = {}
     for note in notes:
-        if not isinstance(note, RefusalNote) or note.operation != Operation.CREATE.value:
-            continue
-        if note.state == RuleState.ALLOW.value and note.rule is not None and note.rule.key == note.path:
+        if isinstance(note, RefusalNote) and _is_link_at_rule(note):
             path = unquote_to_bytes(note.path)
             directory = os.path.dirname(path)
             if is_below(directory, project):
@@ -286,9 +285,29 @@ def _link_lines(notes: Sequence[Note], project: bytes, most: int) -> list[str]:
     return [why, *_first(list(commands), most)] if commands else []
 
 
-def _may_be_offered(note: RefusalNote) -> bool:
-    """Tell whether a rule is one that a person may want to change: not what governs yolofs."""
-    return note.rule is not None and note.rule.source != SOURCE + GOVERNING
+def _other_refusal_lines(notes: Sequence[Note], most: int) -> list[str]:
+    """Return what tells more of a refusal that no command is offered to lift: what the rule hides
+    or denies is a secret, perhaps, or governs yolofs.
+    """
+    commands: dict[str, None] = {}
+    for note in notes:
+        if isinstance(note, RefusalNote) and not (_may_be_allowed(note) or _is_link_at_rule(note)):
+            commands[f"  yolofs rule explain {in_shell(unquote_to_bytes(note.path))}"] = None
+    return ["to see which rule decides there:", *_first(list(commands), most)] if commands else []
+
+
+def _may_be_allowed(note: RefusalNote) -> bool:
+    """Tell whether a path may only be read by a rule that a person may want to change: not what
+    governs yolofs.
+    """
+    is_governing = note.rule is None or note.rule.source == SOURCE + GOVERNING
+    return note.state == RuleState.READ_ONLY.value and not is_governing
+
+
+def _is_link_at_rule(note: RefusalNote) -> bool:
+    """Tell whether a symbolic link was refused at the very path of a rule."""
+    is_creation = note.operation == Operation.CREATE.value
+    return is_creation and note.state == RuleState.ALLOW.value and note.rule is not None and note.rule.key == note.path
 
 
 def _first(commands: Sequence[str], most: int) -> list[str]:

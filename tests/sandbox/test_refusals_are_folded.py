@@ -109,3 +109,14 @@ def test_no_command_is_offered_that_would_open_what_governs_yolofs(at_home: Prog
     done = at_home("run", "--", "sh", "-c", "echo > .yolofs.toml", code=None)
     assert "refusal  " in done.err
     assert "yolofs rule allow" not in done.err
+
+
+@pytest.mark.parametrize("rule", ["hidden", "deny", None])
+def test_a_refusal_that_no_command_lifts_names_the_command_that_tells_why(at_home: Program, rule: str | None) -> None:
+    path = at_home.project / ("secret" if rule else ".yolofs.toml")
+    if rule:
+        at_home("rule", rule, path)
+    done = at_home("run", "--", "sh", "-c", f"echo > {path}; echo > {path}", code=None)
+    command = f"yolofs rule explain {path}"
+    assert done.err.endswith(f"to see which rule decides there:\n  {command}\n")
+    assert f"{path}: {rule or 'read-only'}" in at_home(*command.split()[1:]).out
