@@ -21,12 +21,13 @@ def command(only_new: bool, as_json: bool) -> None:
     """Print what the user has dropped of an agent's work, and why.
 
     It prints what the user dropped in `yolofs review`, with the note that the user typed. An
-    agent's next command (by `yolofs run` or a hook) prints what is new, once, by itself. A drop
-    that was taken back in the review is not printed.
+    agent's next command (by `yolofs run` or a hook) prints what is new, once, by itself, unless
+    the agent has printed it. A drop that was taken back in the review is not printed.
     """
     guard = options().guard
     with looking(find_project()) as session:
-        found = feedback.take_new(session.directory) if only_new else feedback.read(session.directory).items
+        new = feedback.take_new(session.directory) if only_new or guard is not None else ()  # so an agent reads it once
+        found = new if only_new else feedback.read(session.directory).items
         if as_json:
             emit_json({"feedback": item_fields(found, session.base.root, guard)})
             return

@@ -94,6 +94,20 @@ def test_the_next_run_prints_feedback_once_and_the_agent_can_print_it_again(whol
         assert "the user says: keep it English" in inside.stdout, inside
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_feedback_that_an_agent_has_printed_itself_is_not_printed_by_its_run_too(
+    whole: Program, options: list[str]
+) -> None:
+    with whole.mounted("--root", "/"):
+        whole("run", "sh", "-c", "printf 'one\nzwei\n' > a.txt")
+        dropped(whole, "dkeep it English\r", "dropped a.txt")
+        assert "keep it English" in whole("feedback").out  # the user's look is not the agent's
+        inside = run_program(["run", "--", *COMMAND, "feedback", *options], whole.project)
+        assert inside.stdout.count("keep it English") == 1
+        assert "keep it English" not in inside.stderr
+        assert "keep it English" not in whole("run", "true").err
+
+
 def test_an_agent_cannot_change_or_remove_the_file_of_feedback(whole: Program) -> None:
     with whole.mounted("--root", "/"):
         whole("run", "sh", "-c", "printf 'one\\nzwei\\n' > a.txt")

@@ -59,7 +59,7 @@ class WithdrawnItem(msgspec.Struct, frozen=True, tag="withdrawn"):
 
 
 class ToldItems(msgspec.Struct, frozen=True, tag="told"):
-    """All items up to this one have been told to an agent that did not ask."""
+    """All items up to this one have been told to an agent."""
 
     number: int
 
@@ -70,7 +70,7 @@ class Feedback(msgspec.Struct, frozen=True):
     items: tuple[Item, ...] = ()
     """Oldest first."""
     told: int = 0
-    """The last one that was told without being asked for."""
+    """The last one that was told to an agent."""
 
     @property
     def new(self) -> tuple[Item, ...]:
