@@ -10,13 +10,16 @@ is replaced as a whole: a longer diff, and still a right one.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import chain
 
 import msgspec
 
 _MYERS_STEPS = 3_000_000  # about a second
 _MYERS_EDITS = 256  # at a time: time and memory go with the square of it
-_SCANS = 40  # how often on average a line is looked at in search of anchors; three or four is usual
+_LINES_COPIED_A_STEP = 64  # in the time of one step
+_SCANS = 12  # how often on average a line is looked at in search of anchors; three or four is usual
 
 
 class Texts(msgspec.Struct, frozen=True):
@@ -76,10 +79,10 @@ class _Comparison:
     """Clears the marks of all lines that are found to be equal."""
 
     def __init__(self, texts: Texts, key: Callable[[bytes], bytes] | None) -> None:
-        numbers: dict[bytes, int] = {}
-        old, new = (texts.old, texts.new) if key is None else (map(key, texts.old), map(key, texts.new))
-        self._old = [numbers.setdefault(line, len(numbers)) for line in old]
-        self._new = [numbers.setdefault(line, len(numbers)) for line in new]
+        old, new = (texts.old, texts.new) if key is None else ([*map(key, texts.old)], [*map(key, texts.new)])
+        numbers = {line: number for number, line in enumerate(dict.fromkeys(chain(old, new)))}
+        self._old = [*map(numbers.__getitem__, old)]
+        self._new = [*map(numbers.__getitem__, new)]
         self._removed = texts.removed
         self._added = texts.added
         self._steps = _MYERS_STEPS
@@ -99,21 +102,17 @@ class _Comparison:
                 self._stretches.append((old_start, old, new_start, new))
                 old_start, new_start = old, new  # the anchor itself is the next stretch's head, and trimmed there
 
-    def _keep(self, old: int, new: int) -> None:
-        self._removed[old] = 0
-        self._added[new] = 0
+    def _keep(self, old: int, new: int, count: int = 1) -> None:
+        self._removed[old : old + count] = self._added[new : new + count] = bytes(count)
 
     def _trim(self, old_start: int, old_end: int, new_start: int, new_end: int) -> tuple[int, int, int, int]:
         """Keep what is equal at head and tail, and return the stretch between."""
-        while old_start < old_end and new_start < new_end and self._old[old_start] == self._new[new_start]:
-            self._keep(old_start, new_start)
-            old_start += 1
-            new_start += 1
-        while old_start < old_end and new_start < new_end and self._old[old_end - 1] == self._new[new_end - 1]:
-            old_end -= 1
-            new_end -= 1
-            self._keep(old_end, new_end)
-        return old_start, old_end, new_start, new_end
+        count = _equal_from(self._old, old_start, self._new, new_start, min(old_end - old_start, new_end - new_start))
+        self._keep(old_start, new_start, count)
+        old_start, new_start = old_start + count, new_start + count
+        count = _equal_up_to(self._old, old_end, self._new, new_end, min(old_end - old_start, new_end - new_start))
+        self._keep(old_end - count, new_end - count, count)
+        return old_start, old_end - count, new_start, new_end - count
 
     def _anchors(self, old_start: int, old_end: int, new_start: int, new_end: int) -> list[tuple[int, int]]:
         """Return the longest rising run of lines that are unique in both stretches."""
@@ -121,7 +120,7 @@ class _Comparison:
         if self._scans < 0:
             return []
         in_old = _unique(self._old, old_start, old_end)
-        in_new = _unique(self._new, new_start, new_end)
+        in_new = _unique(self._new, new_start, new_end) if in_old else {}
         common = [(old, in_new[line]) for line, old in in_old.items() if line in in_new]
         return _longest_rising(common)
 
@@ -130,19 +129,49 @@ class _Comparison:
         if self._steps <= 0:
             return
         found = _myers(self._old[old_start:old_end], self._new[new_start:new_end])
-        self._steps -= found.steps
+        self._steps -= found.steps + (old_end - old_start + new_end - new_start) // _LINES_COPIED_A_STEP
         for x, y in found.pairs:
             self._keep(old_start + x, new_start + y)
         self._stretches.append((old_start + found.old_end, old_end, new_start + found.new_end, new_end))
 
 
-def _unique(lines: Sequence[int], start: int, end: int) -> dict[int, int]:
+def _equal_from(old: list[int], old_start: int, new: list[int], new_start: int, most: int) -> int:
+    """Return how many lines are equal from two places on, ``most`` at most."""
+    count = 0
+    for size in _run_sizes(most):
+        while count + size <= most:
+            old_at, new_at = old_start + count, new_start + count
+            if old[old_at : old_at + size] != new[new_at : new_at + size]:
+                break
+            count += size
+    return count
+
+
+def _equal_up_to(old: list[int], old_end: int, new: list[int], new_end: int, most: int) -> int:
+    """Return how many lines are equal right before two places, ``most`` at most."""
+    count = 0
+    for size in _run_sizes(most):
+        while count + size <= most:
+            old_at, new_at = old_end - count, new_end - count
+            if old[old_at - size : old_at] != new[new_at - size : new_at]:
+                break
+            count += size
+    return count
+
+
+def _run_sizes(most: int) -> tuple[int, ...]:
+    """Return how many lines are compared at a time: many as long as all are equal, then fewer."""
+    return tuple(size for size in (4096, 256, 16, 1) if size <= most)
+
+
+def _unique(lines: list[int], start: int, end: int) -> dict[int, int]:
     """Return where each line is that occurs once, in their order."""
-    place: dict[int, int] = {}
-    for index in range(start, end):
-        line = lines[index]
-        place[line] = -1 if line in place else index
-    return {line: index for line, index in place.items() if index >= 0}
+    stretch = lines[start:end]
+    once = [line for line, count in Counter(stretch).items() if count == 1]
+    if not once:
+        return {}
+    places = dict(zip(stretch, range(start, end), strict=True))
+    return {line: places[line] for line in once}
 
 
 def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:

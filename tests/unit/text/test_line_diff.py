@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fault_points import points
-from yolofs.text.line_diff import compare_texts, hunks, similarity, split_lines
+from yolofs.text.line_diff import Block, blocks, compare_pieces, compare_texts, hunks, similarity, split_lines
 
 texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\xff\n"]), max_size=30).map(b"".join)
 ends = st.sampled_from([b"", b"a", b"b"])
@@ -72,6 +72,16 @@ def test_the_hunks_lead_from_one_text_to_the_other(
 ) -> None:
     result = compare_texts(old + old_end, new + new_end)
     assert apply(result.old, list(hunks(result, context))) == new + new_end
+
+
+@given(st.integers(0, 9000), st.integers(0, 9000), st.sampled_from([b"\n", None]))
+def test_what_is_equal_before_and_after_a_change_in_a_long_text_is_no_part_of_it(
+    at: int, count: int, line: bytes | None
+) -> None:
+    old = [line or b"%d\n" % number for number in range(9000)]
+    end = min(at + count, len(old))
+    result = compare_pieces(old, [*old[:at], b"x\n", *old[end:]])
+    assert list(blocks(result)) == [Block(at, end, at, at + 1)]
 
 
 def apply(lines: list[bytes], parts: list[bytes]) -> bytes:
