@@ -160,6 +160,14 @@ from tests.support.user_identity import NOBODY
 @example(  # a directory with the time of a commit that is undone has got a mode by a later one
     Program([(b"q/h0", None)], [[("rename", b"q/h0", b"p/h0")], [("chmod", b"q", 0o700)]], [Command(0)], [0])
 )
+@example(  # a directory that moved into another one comes back in part, moves again and comes back
+    Program(
+        [(b"h0", None)],
+        [[("rename", b"q/s", b"p/n"), ("to_folder", b"q/h1")]],
+        [Command(0), Command(1, (b"q", b"q/s")), Command(2, (b"q/s",)), Command(None)],
+        [0, 2, 4],
+    )
+)
 def test_base_is_what_it_was_in_whatever_order_parts_are_undone(program: Program) -> None:
     check(program)
 
