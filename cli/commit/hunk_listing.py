@@ -12,12 +12,12 @@ from yolofs.cli.guard import hidden_by, readable_changes, visible_changes
 from yolofs.cli.history.missing_paths import check_somewhere
 from yolofs.cli.history.ranges import range_and_paths
 from yolofs.cli.options import options
-from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
+from yolofs.cli.output import emit, emit_bytes, emit_json, progress
 from yolofs.cli.project.project import reading, relative_paths
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.hunk_lines import changed_lines, hunk_fields, title
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import PathDisplay, group_lines, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.listing import PathDisplay, group_lines, say_hidden, say_illegible, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener, set_apart
 from yolofs.paths import RelPath
@@ -135,8 +135,7 @@ def _emit(session: Session, listed: _Listed, form: HunkForm, *, folds: bool) -> 
         _emit_file(file, path_display, with_lines=not form.as_list)
     for line in group_lines(apart.groups, shortener, path_display) if folds else ():
         emit(line)
-    if len(listed.legible) < len(listed.shown):
-        say(f"note: {len(listed.shown) - len(listed.legible)} files that may not be read are left out")
+    say_illegible(len(listed.shown) - len(listed.legible))
     say_left_out(listed.scratch_left_out)
     say_hidden(listed.hidden_left_out)
 

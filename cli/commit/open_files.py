@@ -59,8 +59,9 @@ def open_files_told(files: Sequence[OpenFile]) -> list[str]:
         "staged anew"
         for one in files[:_MOST]
     ]
-    if len(files) > _MOST:
-        lines.append(f"note: {len(files) - _MOST} more files of this commit are open for writing")
+    if (more := len(files) - _MOST) > 0:
+        are = "file of this commit is" if more == 1 else "files of this commit are"
+        lines.append(f"note: {more} more {are} open for writing")
     return lines
 
 

@@ -25,7 +25,7 @@ def lines_of(items: Iterable[Item], path_display: PathDisplay, guard: PathGuard 
             if guard is None or guard.may_read(absolute(path_display.root, thing.path)):
                 yield from (f"    {_shown(line)}" for line in thing.lines)
                 if thing.more_lines:
-                    yield f"    … and {thing.more_lines} more lines"
+                    yield f"    … and {thing.more_lines} more line{'s' if thing.more_lines > 1 else ''}"
         if item.more_things:
             yield f"  … and {item.more_things} more"
         if item.note:

@@ -110,6 +110,14 @@ def say_hidden(count: int) -> None:
     _say_left_out(count, "change", "on paths that the rules hide", "--hidden")
 
 
+def say_illegible(count: int) -> None:
+    """Say that some files are left out as they may not be read, if there are any."""
+    if count:
+        say(
+            f"note: {'1 file that may not be read is' if count == 1 else f'{count} files that may not be read are'} left out"
+        )
+
+
 def _say_left_out(count: int, what: str, where: str, option: str) -> None:
     if count:
         say(f"note: {count} {what}{'s' if count > 1 else ''} {where} not shown; {option} shows them")

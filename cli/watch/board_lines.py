@@ -285,7 +285,9 @@ def _at_most(count: int, lines: list[str], width: int) -> list[str]:
     if len(lines) <= count:
         return lines
     half = count // 2
-    return [*lines[:half], _cut(f"[{len(lines) - 2 * half} lines left out]", width), *lines[-half:]]
+    left_out = len(lines) - 2 * half
+    text = "[1 line left out]" if left_out == 1 else f"[{left_out} lines left out]"
+    return [*lines[:half], _cut(text, width), *lines[-half:]]
 
 
 def _cut(text: str, width: int) -> str:

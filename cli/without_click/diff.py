@@ -32,7 +32,15 @@ from yolofs.cli.project.project import find_project, reading, relative_paths
 from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.json_forms import change_fields, text_fields
-from yolofs.cli.show.listing import PathDisplay, emit_changes, group_texts, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.listing import (
+    PathDisplay,
+    emit_changes,
+    group_texts,
+    say_hidden,
+    say_illegible,
+    say_left_out,
+    without_scratch,
+)
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.terminal.pager import paged
 from yolofs.paths import ROOT, RelPath, absolute, display
@@ -150,8 +158,7 @@ def _show(
         emit_changes(changes, path_display, session.regions, marks)
     else:
         shown = readable_changes(options().guard, changes, session.base.root)
-        if len(shown) < len(changes):
-            say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
+        say_illegible(len(changes) - len(shown))
         notes: list[str] = []
         if form is not DiffForm.NAMES:
             notes, shown = _left_out(found, shown, path_display)

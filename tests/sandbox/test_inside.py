@@ -160,11 +160,11 @@ def test_commands_inside_show_no_hidden_path_and_print_no_closed_file(yolofs: Pr
     assert "secret-denied" not in done.out
     assert "secret-open" in done.out
     assert "M  denied" in done.out
-    assert "note: 1 files that may not be read are left out" in done.err
+    assert "note: 1 file that may not be read is left out" in done.err
     for word in ("concealed", "hid2", "secret-denied", "paths that the rules hide"):
         assert word not in hunks.out + hunks.err
     assert "secret-open" in hunks.out
-    assert "note: 1 files that may not be read are left out" in hunks.err
+    assert "note: 1 file that may not be read is left out" in hunks.err
 
 
 def test_an_option_that_names_a_file_does_not_tell_whether_there_is_one_outside(yolofs: Program) -> None:

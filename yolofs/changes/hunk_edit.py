@@ -129,6 +129,7 @@ def _check_old(lines: Sequence[bytes], old: Sequence[bytes]) -> None:
         if line != known:
             raise UsageError(f"line {number} of the old version ('-' or ' ') has been changed, so it does not apply")
     if len(lines) != len(old):
-        what = "are missing" if len(lines) < len(old) else "are too many"
         count = abs(len(lines) - len(old))
-        raise UsageError(f"{count} lines of the old version ('-' or ' ') {what}, so it does not apply")
+        what = "missing" if len(lines) < len(old) else "too many"
+        are = "line of the old version ('-' or ' ') is" if count == 1 else "lines of the old version ('-' or ' ') are"
+        raise UsageError(f"{count} {are} {what}, so it does not apply")

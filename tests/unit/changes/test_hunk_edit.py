@@ -75,7 +75,7 @@ def test_with_no_line_left_there_is_no_edit() -> None:
     [
         (b" 2\n", b" two\n", "line 2 of the old version"),
         (b"-4\n", b"", "line 4 of the old version"),
-        (b" 7\n", b"", "1 lines of the old version"),
+        (b" 7\n", b"", "1 line of the old version .* is missing"),
         (b"+four\n", b"four\n", "line 6 starts with none of"),
     ],
 )
