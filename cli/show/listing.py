@@ -113,9 +113,8 @@ def say_hidden(count: int) -> None:
 def say_illegible(count: int) -> None:
     """Say that some files are left out as they may not be read, if there are any."""
     if count:
-        say(
-            f"note: {'1 file that may not be read is' if count == 1 else f'{count} files that may not be read are'} left out"
-        )
+        files = "1 file that may not be read is" if count == 1 else f"{count} files that may not be read are"
+        say(f"note: {files} left out")
 
 
 def _say_left_out(count: int, what: str, where: str, option: str) -> None:
