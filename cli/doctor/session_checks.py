@@ -237,9 +237,8 @@ def _store(project: bytes) -> Iterator[CheckFinding]:
     except (YolofsError, OSError):
         return  # said by another check
     if not missing:
-        yield CheckFinding(
-            "store", Health.OK, f"all {len(staged)} staged files are there" if staged else "nothing is staged"
-        )
+        there = "the 1 staged file is there" if len(staged) == 1 else f"all {len(staged)} staged files are there"
+        yield CheckFinding("store", Health.OK, there if staged else "nothing is staged")
         return
     paths = sorted(display(entry.path()) for lost in missing for entry in lost.names)
     message = f"the content of {some_of(paths, _MOST_LOST)} is missing from the store"

@@ -364,7 +364,8 @@ def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
     lines += [[("reverse" if number == here else "", _fit(row, width))] for number, row in shown]
     lines += [[("", " " * width)] for _ in range(room - len(shown))]
     keys = "space, pageup" if page.choices else "j, k"  # j and k move the cursor, if there is one
-    more = f"{len(rows) - top - len(shown)} more lines: {keys} scroll" if len(rows) > top + len(shown) else ""
+    below = len(rows) - top - len(shown)
+    more = f"{below} more line{'s' if below > 1 else ''}: {keys} scroll" if below > 0 else ""
     lines.append([("ansiyellow", _fit(_message(model, width) or more, width))])
     lines.append([("bold", _fit(page.question or page.keys or "any other key goes back", width))])
     return lines

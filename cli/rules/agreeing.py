@@ -93,7 +93,8 @@ def _report(waiting: Sequence[WaitingLine], agreed: int, gone: int, *, is_mounte
     if waiting:
         say("agreed: all of .yolofs.toml is in force")
     elif not is_quiet:
-        what = f"; {agreed} settings in it are in force as you agreed to them" if agreed else ""
+        are, them = ("1 setting in it is", "it") if agreed == 1 else (f"{agreed} settings in it are", "them")
+        what = f"; {are} in force, as you agreed to {them}" if agreed else ""
         say(f"nothing in .yolofs.toml waits for you to agree to it{what}")
     if gone:
         say(f"forgotten, as the file no longer says it: {gone} setting{'s' if gone > 1 else ''}")

@@ -386,7 +386,8 @@ class _ViewWithBaseAfter:
 
     def _refuse(self) -> None:
         path, message = min(self._wrong, key=lambda item: ("remove" not in item[1], item))  # what is lost goes first
-        more = f" (and {len(self._wrong) - 1} more names)" if len(self._wrong) > 1 else ""
+        others = len(self._wrong) - 1
+        more = f" (and {others} more name{'s' if others > 1 else ''})" if others else ""
         raise YolofsError(
             f"the plan of this commit {message.format(display(path))}{more}, so nothing was done",
             hint="this is a defect of yolofs: copy what you need from the mount, or commit other paths"
