@@ -26,6 +26,8 @@ _STYLES = {
     "magenta": "35",
     "cyan": "36",
 }
+_COLUMNS = 80
+"""Of a terminal that does not say."""
 
 
 def prepare() -> None:
@@ -224,11 +226,17 @@ def has_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def terminal_width() -> int | None:
-    """Return how many columns the terminal has that stdout is, None if it is none."""
-    import shutil  # takes a while, and most commands do without
-
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def terminal_width(stream: TextIO | None = None) -> int | None:
+    """Return how many columns the terminal has that ``stream`` (stdout) is, None if it is none."""
+    stream = stream if stream is not None else sys.stdout
+    if not stream.isatty():
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    return _COLUMNS
 
 
 def has_unicode() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, re
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.counting import counts
-from yolofs.cli.output import progress, say
+from yolofs.cli.output import progress, say, terminal_width
 from yolofs.cli.project.which_project import session_directory
 from yolofs.cli.rules.hidden_tracked import untracked_lines
 from yolofs.cli.run.changes_of_others import ChangesByRun, divide_by_run, meanwhile, meanwhile_fields, other_runs_text
@@ -62,9 +63,9 @@ _COMMANDS = 5
 """How many commands are told that would allow something, for each reason why it was not."""
 _NOTES_FOR_A_COMMAND = 2
 """How many notes there may be for each of these."""
-_MOST_LINES = 23
-"""What was asked and refused is told in fewer lines if a summary would be longer with it: what was
-changed would be off the screen of a terminal with 24.
+_MOST_ROWS = 23
+"""If a summary takes more rows, less is told of what is new, asked and refused: what matters would
+be off the screen of a terminal with 24.
 """
 _LOCK = b".lock"
 _BESIDE_PACKAGES: Mapping[bytes, tuple[bytes, ...]] = {
@@ -170,10 +171,15 @@ def _summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, a
         if as_json:
             say(encode_json(_document(ended, span, work, notes, path_display, session.regions, marks)).decode())
             return
-        lines = _lines(session, ended, span, work, path_display, marks)
+        lines: list[str] = []
+        for most in range(_SHOWN, _LEAST_OF_REST - 1, -1):
+            lines = _lines(session, ended, span, work, path_display, marks, most=most)
+            lines += _note_lines(ended, notes, project, room=_MOST_ROWS - _rows(lines))
+            if _rows(lines) <= _MOST_ROWS:
+                break
     if known is None:
         say(f"yolofs: run {ended.number}: what was staged has been committed or dropped meanwhile; yolofs status")
-    for line in (*lines, *_note_lines(ended, notes, project, room=_MOST_LINES - len(lines))):
+    for line in lines:
         say(line)
 
 
@@ -224,7 +230,7 @@ def _is_history(note: Note) -> bool:
 
 def _note_lines(ended: EndedRun, notes: Sequence[Note], project: bytes, *, room: int) -> list[str]:
     """Return what was asked and refused, and what allows it the next time: as much of it as has
-    room in so many lines, and something of each kind in any case.
+    room in so many rows, and something of each kind in any case.
     """
     kept = [note for note in notes if not _is_history(note)]
     notes = refusals_folded(kept)
@@ -237,9 +243,19 @@ def _note_lines(ended: EndedRun, notes: Sequence[Note], project: bytes, *, room:
             lines.append(f"  … and {len(notes) - len(shown)} more: yolofs log --run {ended.number}")
         lines += _refused_lines(notes, most) + _link_lines(notes, project, most) + _unanswered_lines(kept, most)
         lines += _other_refusal_lines(notes, most)
-        if len(lines) <= room:
+        if _rows(lines) <= room:
             break
     return lines
+
+
+def _rows(lines: Sequence[str]) -> int:
+    """Return how many rows lines take on the terminal that stderr is; without one, their number."""
+    columns = terminal_width(sys.stderr)
+    if not columns:
+        return len(lines)
+    from yolofs.cli.show.text_width import width_of  # for terminals alone
+
+    return sum(max(1, -(-width_of(line) // columns)) for line in lines)
 
 
 def _refused_lines(notes: Sequence[Note], most: int) -> list[str]:
@@ -352,7 +368,14 @@ def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str, most:
 
 
 def _lines(
-    session: Session, ended: EndedRun, span: RunSpan, work: ChangesByRun, path_display: PathDisplay, marks: Marks
+    session: Session,
+    ended: EndedRun,
+    span: RunSpan,
+    work: ChangesByRun,
+    path_display: PathDisplay,
+    marks: Marks,
+    *,
+    most: int,
 ) -> list[str]:
     own = without_scratch(work.own, session.regions)
     others = meanwhile(work, ended.going_on, session.regions, span.text)
@@ -374,7 +397,7 @@ def _lines(
         folded = groups if some is sections.others else []
         if some or folded:
             lines.append(title)
-            lines += _listed(some, path_display, work, marks, inside=inside, see=see)
+            lines += _listed(some, path_display, work, marks, inside=inside, see=see, most=most)
             lines += [f"  {line}" for line in folded]
     left_out = len(work.own) - len(own)
     if left_out:
@@ -387,10 +410,17 @@ def _lines(
 
 
 def _listed(
-    some: Sequence[ChangeLine], path_display: PathDisplay, work: ChangesByRun, marks: Marks, *, inside: bool, see: str
+    some: Sequence[ChangeLine],
+    path_display: PathDisplay,
+    work: ChangesByRun,
+    marks: Marks,
+    *,
+    inside: bool,
+    see: str,
+    most: int,
 ) -> list[str]:
-    """Return the lines of one section, by kind.  Marked changes come first, so that all of them are
-    shown; however many these are, some of the rest is shown, too.
+    """Return the lines of one section, by kind, ``most`` at most.  Marked changes come first, so
+    that all of them are shown; however many these are, some of the rest is shown, too.
     """
 
     def matters(line: ChangeLine) -> bool:
@@ -403,7 +433,7 @@ def _listed(
     some = sorted(some, key=rank)
     of_note = [line for line in some if matters(line)]
     rest = [line for line in some if not matters(line)]
-    most = max(_SHOWN - len(of_note), _LEAST_OF_REST)
+    most = max(most - len(of_note), _LEAST_OF_REST)
     lines = []
     for line in (*of_note[:_SHOWN_OF_NOTE], *rest[:most]):
         text = line_text(line, path_display, marks, f"{see} --list", inside=inside)

@@ -104,6 +104,19 @@ def test_an_edit_is_seen_however_much_was_asked_and_refused(repository: Program)
     assert "nobody watches, so 8 asks had no answer; to allow them next time:" in lines
 
 
+def test_an_edit_is_seen_where_the_lines_are_wider_than_the_terminal(repository: Program) -> None:
+    name = "a-directory-with-a-name-that-takes-more-than-one-row-of-a-small-terminal"
+    script = f"""for i in 1 2 3 4 5 6 7 8 9; do mkdir {name}-$i; echo > {name}-$i/file; done
+        echo 'one = 2' > src/one.py; git commit -qam two; echo no > .yolofs.toml
+    """
+    words = ["run", "sh", "-c", script]
+    with Terminal(repository.project, words, size=(60, LINES_OF_A_TERMINAL), COLUMNS="60") as terminal:
+        terminal.wait_for_screen("yolofs rule explain")
+        terminal.process.wait()
+        assert "M  src/one.py" in terminal.screen
+        assert "\n  … and " in terminal.screen
+
+
 def test_an_edit_is_seen_beside_a_rebase_that_has_stopped(repository: Program) -> None:
     """Nearly all files of that are marked, as git goes on by them: they have one line."""
     script = """set -e
