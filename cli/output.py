@@ -228,14 +228,14 @@ def has_colour(stream: TextIO) -> bool:
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
     """Return how many columns the terminal has that ``stream`` (stdout) is, None if it is none."""
-    stream = stream if stream is not None else sys.stdout
-    if not stream.isatty():
+    shows: TextIO = sys.stdout if stream is None else stream
+    if not shows.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns) > 0:
         return int(columns)
     with contextlib.suppress(OSError, ValueError):
-        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+        return os.get_terminal_size(shows.fileno()).columns or _COLUMNS
     return _COLUMNS
 
 
