@@ -381,6 +381,8 @@ class ReviewState:
                 if key in self.tree.by_key:
                     self.row = self.tree.row_of(self.tree.by_key[key])
                     break
+            else:
+                self.focus = Focus.LIST  # not the lines of whatever is in its row now
         elif node is None:
             first = next((row for row, one in enumerate(self.rows) if one.change is not None), 0)
             self.row = first

@@ -172,6 +172,17 @@ def test_keys_wait_for_the_lines_that_they_are_about(model: ReviewModel) -> None
     assert not model.has_to_wait(" ")
 
 
+def test_the_cursor_goes_back_to_the_list_if_the_file_of_its_lines_is_gone(model: ReviewModel) -> None:
+    one = change(b"p/a")
+    press(model, "jj")
+    model.loaded(one, view_of(one, text("1" * 16, 1, (b"b\n",), (b"B\n",))))
+    press(model, "l")
+    assert model.focus is Focus.DIFF
+    model.compared(comparison(change(b"p/b"), change(b"p/x", ChangeKind.DELETED)))
+    assert model.change == change(b"p/b")
+    assert model.focus is Focus.LIST
+
+
 def test_keys_of_the_list_that_are_about_lines_wait_for_them_too(model: ReviewModel) -> None:
     press(model, "jj")
     assert model.focus is Focus.LIST
