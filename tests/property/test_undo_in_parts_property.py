@@ -199,6 +199,14 @@ def test_base_is_what_it_was_in_whatever_order_parts_are_undone(program: Program
         [0],
     )
 )
+@example(  # a directory with a hard link in it comes back name by name, is removed again, and the rest comes back
+    Program(
+        [(b"q/s/h2", None), (b"p/h1", 0), (b"q/h1", None)],
+        [[("rmtree", b"q/s"), ("chmod", b"q/h1", 0o500)]],
+        [Command(0, (b"q/s",)), Command(None), Command(0)],
+        [3, 3],
+    )
+)
 def test_base_is_what_it_was_where_the_session_is_on_another_device(program: Program) -> None:
     check(program, state="/dev/shm")
 

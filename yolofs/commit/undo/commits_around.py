@@ -18,6 +18,7 @@ from yolofs.commit.plan.plan import (
     Fetch,
     FinishDirectory,
     Link,
+    MakeDirectory,
     Park,
     Place,
     Plan,
@@ -108,7 +109,7 @@ class LaterCommit(NamedTuple):
             kept=kept,
             opened=opened,
             brought_back=back,
-            arrivals=frozenset(step.path for step in plan.steps if isinstance(step, Place | Link))
+            arrivals=frozenset(step.path for step in plan.steps if isinstance(step, Place | Link | MakeDirectory))
             if is_undo
             else frozenset(),
             directory=directory,
