@@ -5,6 +5,7 @@ what it is.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -295,3 +296,38 @@ def test_a_dry_run_refuses_what_the_commit_refuses_for_hard_links(tmp_path: Path
     assert "yolofs commit" in said.partition("hint: ")[2]
     for word in ("--dry-run", "--script"):
         assert yolofs.refused("commit", "--up-to", "first", word, code=19) == said
+
+
+def test_a_generation_that_a_travel_left_behind_is_committed_and_the_view_stays(yolofs: Program) -> None:
+    """What base loses or gets changed by it, and the view shows as it was, is staged."""
+    project = yolofs.project
+    (project / "old/in").mkdir(parents=True)
+    (project / "old/in/f").write_text("f\n")
+    (project / "linked").write_text("linked\n")
+    (project / "other").hardlink_to(project / "linked")
+    before = content(project)
+    with yolofs.mounted() as view:
+        (view / "a.txt").unlink()
+        (view / "linked").write_text("changed\n")
+        shutil.rmtree(view / "old")
+        (view / "b.txt").write_text("left behind\n")
+        yolofs("snapshot", "left behind")
+        left_behind = content(view)
+        yolofs("travel", "0")
+        assert content(view) == before
+
+        yolofs("commit", "--up-to", "left behind", "--dry-run")
+        yolofs("commit", "--up-to", "left behind", "--yes")
+        assert content(project) == left_behind
+        assert content(view) == before
+        assert (view / "linked").stat().st_ino == (view / "other").stat().st_ino
+        yolofs("commit", "--yes")  # nothing of it is in conflict
+        assert content(project) == before
+        assert (project / "linked").stat().st_ino == (project / "other").stat().st_ino
+
+
+def content(top: Path) -> dict[str, str | None]:
+    found = ((str(path.relative_to(top)), path) for path in top.rglob("*"))
+    return {
+        name: path.read_text() if path.is_file() else None for name, path in found if not name.startswith(".yolofs")
+    }

@@ -43,10 +43,20 @@ def check_link_counts(scribe: CommitScribe) -> None:
 
 
 def check(
-    first: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]], *, may_be_refused: bool = True
+    first: list[Operation],
+    second: list[Operation],
+    links: list[tuple[bytes, ...]],
+    *,
+    may_be_refused: bool = True,
+    travels: bool = False,
 ) -> None:
+    """Check a commit of the state after ``first`` while the view shows ``second``, which follows
+    it; if the user ``travels``, it follows base.
+    """
     with after(first, links) as (scribe, parking):
         root, wanted, earlier = scribe.base.root, scribe.expected(), scribe.freeze()
+        if travels:
+            scribe.travel_to_base()
         perform_all(scribe, second)
         view, present = scribe.expected(), scribe.tree
         check_link_counts(scribe)
@@ -64,7 +74,7 @@ def check(
         plan = plan_commit(earlier, scribe.base, scribe.store)
         rest = Tree(composed.records)
         if composed.records:
-            check_rest(plan, present, scribe.base, rest)
+            check_rest(plan, present, scribe.base, rest, composed.stands_for)
         known, spare = changed_ns(root), besides(composed.records)
         execute(
             plan,
@@ -116,6 +126,17 @@ def test_a_commit_up_to_a_generation_keeps_the_view_where_no_file_has_several_na
     check(first, second, [], may_be_refused=False)
 
 
+@given(programs_without_links, programs_without_links)
+@example([("remove", b"b")], [])
+@example([("write", b"b", b"one"), ("remove", b"d")], [])
+@example([("chmod", b"d", 0o700), ("rename", b"d/d", b"x")], [("remove", b"x")])
+@example([("rename", b"d", b"x")], [("write", b"d/b", b"one")])
+def test_a_commit_of_a_generation_that_a_travel_left_behind_keeps_the_view(
+    first: list[Operation], second: list[Operation]
+) -> None:
+    check(first, second, [], may_be_refused=False, travels=True)
+
+
 linked_paths = st.sampled_from((b"b", b"d/b", b"d/link", b"a/link", b"a/x", b"x", b"d/d/x", b"c/link"))
 on_links = st.one_of(
     st.tuples(st.just("write"), linked_paths, st.sampled_from((b"one", b"two", b"three"))),
@@ -148,3 +169,13 @@ def test_names_of_one_file_may_change_before_and_after(
     first: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]
 ) -> None:
     check(first, second, links)
+
+
+@so_many(ci=20, nightly=5000)
+@example([("write", b"b", b"one")], [], [(b"b", b"d", b"link")])
+@example([("remove", b"b")], [], [(b"b", b"d", b"link")])
+@given(programs_on_links, programs_on_links, few_links)
+def test_names_of_one_file_may_change_before_a_travel_and_after(
+    first: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]
+) -> None:
+    check(first, second, links, travels=True)

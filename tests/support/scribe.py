@@ -34,6 +34,11 @@ class Scribe:
         self._fresh_from = self.store.next_ino
         return Tree(self.records)
 
+    def travel_to_base(self) -> None:
+        """Have the view show base again, as a travel to generation 0 does."""
+        self.freeze()
+        self.records, self.tree = [], Tree()
+
     # ---- looking
 
     def shown(self, path: bytes) -> Shown | None:

@@ -207,7 +207,7 @@ def commit(
         if not plan.steps or (changes is not None and not changes and not may_change_links(plan, session.base)):
             return CommitResult(None, 0, {}, split.held_back)
         if split.rest:
-            check_rest(plan, session.state(), session.base, Tree(split.rest))
+            check_rest(plan, session.state(), session.base, Tree(split.rest), split.stands_for)
         done = changes if changes is not None else compare(Tree(), split.taken, session.base, session.store)
     number = session.next_commit()
     directory = session.commit_directory(number)

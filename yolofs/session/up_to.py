@@ -12,6 +12,7 @@ import msgspec
 from yolofs.changes.changes import Change
 from yolofs.commit.select.compose import check_links, compose
 from yolofs.commit.select.split import Split
+from yolofs.commit.select.staged_anew import ComposedRest
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
 from yolofs.os_errors import gone_said
 from yolofs.paths import StoreIno
@@ -40,7 +41,7 @@ def commit_up_to(
     """
     session.check_no_interrupted_commit()
     with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
-        split, made = _with_later(session, split)
+        split, composed = _with_later(session, split)
     try:
         result = commit(
             session,
@@ -52,11 +53,12 @@ def commit_up_to(
             going_back=going_back,
         )
     except (ConflictError, NotPreparedError, RolledBackError):
-        _remove(session, made)
+        _remove(session, composed.numbers)
         raise
     if result.number is None:
-        _remove(session, made)
-    return result
+        _remove(session, composed.numbers)
+        return result
+    return msgspec.structs.replace(result, left_out=composed.left_out | result.left_out)
 
 
 def check_up_to(session: Session, split: Split) -> None:
@@ -71,10 +73,10 @@ def check_up_to(session: Session, split: Split) -> None:
     check_links(split.taken, session.state(), session.base, session.store, commits)
 
 
-def _with_later(session: Session, split: Split) -> tuple[Split, list[StoreIno]]:
+def _with_later(session: Session, split: Split) -> tuple[Split, ComposedRest]:
     """Return a split of an earlier state with what makes the present view of it as its rest.
 
-    Also the numbers of the store inodes that are made for it: they are to be removed if there is no
+    Also that rest itself: the store inodes that are made for it are to be removed if there is no
     commit.
 
     Raises:
@@ -87,7 +89,8 @@ def _with_later(session: Session, split: Split) -> tuple[Split, list[StoreIno]]:
     composed = compose(split.taken, session.state(), session.base, session.store, commits, sign=authors.sign)
     if composed.numbers:  # copies of what base is about to lose
         session.store.sync()
-    return msgspec.structs.replace(split, rest=tuple(composed.records)), composed.numbers
+    split = msgspec.structs.replace(split, rest=tuple(composed.records), stands_for=composed.stands_for)
+    return split, composed
 
 
 def _remove(session: Session, numbers: list[StoreIno]) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import stat
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias, assert_never
 
 from yolofs.commit.plan.kept_objects import KeptObject
@@ -38,6 +38,8 @@ from yolofs.state.hard_links import staged_for
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 
+_NOTHING: Mapping[StoreIno, RelPath | StoreIno] = {}
+
 
 def check_names(plan: Plan, tree: Tree, base: Base) -> None:
     """Refuse a plan after which base would not have the very names that ``tree`` shows over it,
@@ -50,15 +52,20 @@ def check_names(plan: Plan, tree: Tree, base: Base) -> None:
     _ViewWithBaseAfter(tree, base, Tree(), _NamesAfter(plan.steps)).check()
 
 
-def check_rest(plan: Plan, tree: Tree, base: Base, rest: Tree) -> None:
+def check_rest(
+    plan: Plan, tree: Tree, base: Base, rest: Tree, stands_for: Mapping[StoreIno, RelPath | StoreIno] = _NOTHING
+) -> None:
     """Refuse a plan if ``rest``, left staged over the new base, would show another view than
     ``tree`` does now.
+
+    ``stands_for``: store inodes made for ``rest``, each with what it shows: what base has at a path
+    now, or a staged file.
 
     Raises:
         YolofsError: as :func:`check_names`.
         OSError: base cannot be read.
     """
-    _ViewWithBaseAfter(tree, base, rest, _NamesAfter(plan.steps)).check()
+    _ViewWithBaseAfter(tree, base, rest, _NamesAfter(plan.steps), stands_for).check()
 
 
 _NO_NAMES: dict[bytes, _Object | None] = {}
@@ -177,8 +184,16 @@ _File: TypeAlias = Hashable
 class _ViewWithBaseAfter:
     """Compares the names of the view with what base and the rest would show after the plan."""
 
-    def __init__(self, tree: Tree, base: Base, rest: Tree, after: _NamesAfter) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        base: Base,
+        rest: Tree,
+        after: _NamesAfter,
+        stands_for: Mapping[StoreIno, RelPath | StoreIno] = _NOTHING,
+    ) -> None:
         self._tree = tree
+        self._stands_for = stands_for
         self._base = base
         self._rest = rest
         self._after = after
@@ -196,6 +211,8 @@ class _ViewWithBaseAfter:
             names = set(now.entry.children or ()) if now.entry is not None else set()
             names.update((then.entry.children or ()) if then.entry is not None else ())
             names.update(then.after.children if then.after is not None else ())
+            lost = self._lost_directory(now, then)
+            names.update(self._base.names(lost) if lost is not None else ())
             if then.entry is None or not then.entry.children:
                 names.difference_update(self._plain_names(now, then))
             for name in names:
@@ -204,7 +221,9 @@ class _ViewWithBaseAfter:
                 if left is None and right is None:
                     continue
                 self._compare(below, left, right)
-                if left is not None and right is not None and _has_names(left, right):
+                if left is None or right is None:
+                    continue
+                if _has_names(left, right) or self._lost_directory(left, right) is not None:
                     todo.append((below, left, right))
         self._check_unseen()
         if self._wrong:
@@ -288,14 +307,24 @@ class _ViewWithBaseAfter:
         """
         left = now.staged if now.staged is not None else self._linked(now.base)
         made = then.staged.ino if then.staged is not None else then.after.ino if then.after is not None else None
+        shown = self._stands_for.get(made) if made is not None else None
+        if isinstance(shown, bytes):
+            return left is None and (now.base == shown or self._file(now.base) == self._file(shown) is not None)
         if made is not None:
-            is_same = left is not None and left.ino == made
+            is_same = left is not None and left.ino in (made, shown)
             return is_same and (now.staged is None or self._has_same_names(now, then))
         assert then.after is not None
         there = then.after.base
         if left is None or now.staged is None:
             return now.base == there or self._file(now.base) == self._file(there) is not None
         return there in (left.origin, left.home) or self._file(left.home) == self._file(there) is not None
+
+    def _lost_directory(self, now: _Seen, then: _Seen) -> RelPath | None:
+        """Return the directory of base from which names in both come, if base will have it no more:
+        the rest has to have each of them.
+        """
+        is_made = then.staged is not None and then.staged.ino in self._stands_for
+        return self._directory(now.base) if is_made and then.after is None else None
 
     def _has_same_names(self, now: _Seen, then: _Seen) -> bool:
         """Tell whether the names in both come from the same directory of base, or in neither from

@@ -35,6 +35,10 @@ class Split(msgspec.Struct, frozen=True):
     """What stays staged, over base as it will be; nothing if all of it is taken."""
     held_back: tuple[HeldBack, ...]
     """What was asked for and stays all the same."""
+    stands_for: Mapping[StoreIno, RelPath | StoreIno] = {}
+    """Of store inodes that were made for the rest: what each shows, as
+    :attr:`yolofs.commit.select.staged_anew.ComposedRest.stands_for`.
+    """
 
 
 class Choosing(Protocol):

@@ -26,6 +26,10 @@ class ComposedRest(msgspec.Struct):
     """The entries, parents before children; none if the view shows just what base will have."""
     numbers: list[StoreIno] = []
     """The store inodes that were made for it."""
+    stands_for: dict[StoreIno, RelPath | StoreIno] = {}
+    """What each of these shows: what base has at a path now, or a staged file whose data base
+    has now.
+    """
     left_out: dict[RelPath, tuple[str, ...]] = {}
     """What of a path could not be carried over, as
     :attr:`yolofs.commit.apply.execution.CommitOutcome.left_out`.
@@ -209,6 +213,7 @@ class StagedAnew:
         if ino is None:
             ino = self._copies_of_staged[staged.ino] = self.copy(staged.origin, data=True)
             self._store.give(ino, self._store.metadata(staged.ino))
+            self.found.stands_for[ino] = staged.ino
         return ino
 
     def _content(self, rel: RelPath) -> StoreIno:
@@ -220,6 +225,7 @@ class StagedAnew:
         """Return a store inode that is a copy of what base has at a path, made now."""
         ino = self._store.reserve()
         self.found.numbers.append(ino)
+        self.found.stands_for[ino] = rel
         left_out = self._store.copy_into(ino, self._base.path(rel), data=data)
         if left_out:
             self.found.left_out[rel] = left_out
