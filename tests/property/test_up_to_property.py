@@ -129,6 +129,7 @@ def test_a_commit_up_to_a_generation_keeps_the_view_where_no_file_has_several_na
 @given(programs_without_links, programs_without_links)
 @example([("remove", b"b")], [])
 @example([("write", b"b", b"one"), ("remove", b"d")], [])
+@example([("remove", b"d")], [("chmod", b"d", 0o700)])
 @example([("chmod", b"d", 0o700), ("rename", b"d/d", b"x")], [("remove", b"x")])
 @example([("rename", b"d", b"x")], [("write", b"d/b", b"one")])
 def test_a_commit_of_a_generation_that_a_travel_left_behind_keeps_the_view(

@@ -312,7 +312,8 @@ class _ViewWithBaseAfter:
             return left is None and (now.base == shown or self._file(now.base) == self._file(shown) is not None)
         if made is not None:
             is_same = left is not None and left.ino in (made, shown)
-            return is_same and (now.staged is None or self._has_same_names(now, then))
+            is_whole = now.staged is None or self._lost_directory(now, then) is not None
+            return is_same and (is_whole or self._has_same_names(now, then))
         assert then.after is not None
         there = then.after.base
         if left is None or now.staged is None:
@@ -323,8 +324,7 @@ class _ViewWithBaseAfter:
         """Return the directory of base from which names in both come, if base will have it no more:
         the rest has to have each of them.
         """
-        is_made = then.staged is not None and then.staged.ino in self._stands_for
-        return self._directory(now.base) if is_made and then.after is None else None
+        return self._directory(now.base) if then.staged is not None and then.after is None else None
 
     def _has_same_names(self, now: _Seen, then: _Seen) -> bool:
         """Tell whether the names in both come from the same directory of base, or in neither from
