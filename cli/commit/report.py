@@ -214,8 +214,12 @@ def say_stays(session: Session, shown: CommitPreview) -> None:
     def show(path: RelPath) -> str:
         return display(session.base.path(path))
 
+    def has_mark(one: HeldBack) -> bool:
+        return any(path in shown.marks for path in one.paths)
+
     others_held_back = [one for one in shown.held_back if not one.unnamed]
-    trusted = " --trusted" if any(path in shown.marks for one in others_held_back for path in one.paths) else ""
+    others_held_back.sort(key=has_mark, reverse=True)  # what the host would run or trust is named in any case
+    trusted = " --trusted" if any(map(has_mark, others_held_back)) else ""
     for line in first_lines(
         others_held_back,
         lambda one: f"{named_paths(one.paths, session.base.root)}: {one.reason(show)}{_hint(session, one)}",

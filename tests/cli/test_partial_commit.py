@@ -80,6 +80,19 @@ def test_what_takes_many_linked_files_takes_the_marked_ones_among_them_too(yolof
     assert (yolofs.project / ".git/hooks/4").samefile(yolofs.project.parent / "cache/4")
 
 
+def test_of_what_cannot_go_alone_the_host_code_is_named_first(yolofs: Program) -> None:
+    """Nobody is to miss among others that a start file stays."""
+    for number in range(5):
+        (view(yolofs) / f"cache/{number}").write_text("linked\n")
+        (view(yolofs) / f"project/{number}").hardlink_to(view(yolofs) / f"cache/{number}")
+    (view(yolofs) / "cache/start").write_text("export A=1\n")
+    (view(yolofs) / "project/.envrc").hardlink_to(view(yolofs) / "cache/start")
+    done = yolofs("commit", "--yes", "--outside", "--trusted")
+    lines = [line for line in done.err.splitlines() if "it is one file with several names (hard links)" in line]
+    assert len(lines) == 3
+    assert f"{yolofs.project}/.envrc: " in lines[0]
+
+
 def test_a_commit_takes_the_project_and_says_what_stays_and_why(yolofs: Program) -> None:
     top = yolofs.project.parent
     both = f"{top}/other/data, {top}/project/data"
