@@ -260,6 +260,24 @@ def test_what_stays_staged_is_to_show_the_same(planned: Planned) -> None:
             check_rest(nothing, tree, base, bad)
 
 
+def test_each_name_in_a_directory_that_goes_is_to_be_staged(planned: Planned) -> None:
+    gone, f, g = RelPath(b"gone"), RelPath(b"gone/f"), RelPath(b"gone/g")
+    base = planned.scribe.base
+    os.mkdir(base.path(gone))
+    for path in (f, g):
+        Path(os.fsdecode(base.path(path))).write_bytes(path)
+    plan = Plan(base.root, (Remove(gone, 1, 0),))
+    directory, first, second = (Keep(1, path, StoreIno(ino)) for ino, path in enumerate((gone, f, g), 101))
+    stands_for: dict[StoreIno, RelPath | StoreIno] = {StoreIno(101): gone, StoreIno(102): f, StoreIno(103): g}
+    check_rest(plan, Tree(), base, Tree([directory, first, second]), stands_for)
+    with pytest.raises(YolofsError, match="would remove gone/g, which the view still shows"):
+        check_rest(plan, Tree(), base, Tree([directory, first]), stands_for)
+    with pytest.raises(YolofsError, match="would remove gone/f, which the view still shows"):
+        check_rest(plan, Tree(), base, Tree([directory]), stands_for)
+    with pytest.raises(YolofsError, match="would put something else at gone/f than the view shows"):
+        check_rest(plan, Tree(), base, Tree([directory, first, second]), stands_for | {StoreIno(102): g})
+
+
 @core_in_python
 def test_a_commit_with_a_wrong_plan_does_nothing(old: OldSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planner itself refuses: here one that takes the wrong name, as it did."""
