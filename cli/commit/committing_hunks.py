@@ -45,7 +45,7 @@ class CommittedHunks(NamedTuple):
     shown: CommitPreview
     conflicts: Sequence[RelPath]
     """The paths at which base had changed, too."""
-    held: tuple[HeldHunk, ...]
+    held_hunks: tuple[HeldHunk, ...]
     """What was picked and stays staged."""
 
 
@@ -75,7 +75,9 @@ def commit_hunks(
     """
     with _checked(session, picked) as (selected, shown, split, looked, force):
         if not shown.taken:
-            return CommittedHunks(CommitResult(None, 0, {}, split.held_back), shown, looked.conflicts, selected.held)
+            return CommittedHunks(
+                CommitResult(None, 0, {}, split.held_back), shown, looked.conflicts, selected.held_hunks
+            )
         if tell is not None:
             tell(shown, looked.conflicts)
         sentence = "the commit was not begun, base is as it was, and all stays staged"
@@ -91,7 +93,7 @@ def commit_hunks(
                 progress=begin("committing"),
                 going_back=lambda: begin("taking the commit back"),
             )
-    return CommittedHunks(result, shown, looked.conflicts, selected.held)
+    return CommittedHunks(result, shown, looked.conflicts, selected.held_hunks)
 
 
 def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], CommitPreview, tuple[HeldHunk, ...]]:
@@ -104,7 +106,7 @@ def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], CommitP
     with _checked(session, picked) as (selected, shown, split, looked, _):
         plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
         lines = list(plan_lines(plan, session.base, session.store)) if shown.taken else []
-    return lines, shown, selected.held
+    return lines, shown, selected.held_hunks
 
 
 @contextlib.contextmanager

@@ -196,14 +196,14 @@ def _commit(project: bytes, picked: Picked, *, as_json: bool) -> None:
     if done.result.number is not None:
         remove_tidied(directory)
     if as_json:
-        fields = {"held_hunks": held_fields(done.held, root), "open_files": open_files_fields(written)}
+        fields = {"held_hunks": held_fields(done.held_hunks, root), "open_files": open_files_fields(written)}
         emit_document(session, done.result, done.shown, done.conflicts, fields)
         warn_of_unfinished(done.result.number, done.result.unfinished)
     else:
         say_done(session, done.result, done.shown, was_told=False)
         say_open_files(written)
     is_ended = picked.up_to is not None and done.result.number is not None
-    check_held(done.held, root, _command(picked) if not is_ended else None)
+    check_held(done.held_hunks, root, _command(picked) if not is_ended else None)
     check_named(done.shown)
     end_without_success_if(done.result.number is None)
 

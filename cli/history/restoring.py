@@ -71,11 +71,13 @@ def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: boo
         marks = marks_of(session, done.changes)
         restored = Restored(done.changes, done.before, done.left_out)
         if as_json:
-            emit_json({**_fields(session, named, restored, marks), "held": held_fields(done.held, session.base.root)})
-        elif done.changes or not done.held:
+            emit_json(
+                {**_fields(session, named, restored, marks), "held": held_fields(done.held_hunks, session.base.root)}
+            )
+        elif done.changes or not done.held_hunks:
             _tell(session, named, restored, marks)
         from_text = "" if text == "base" else f" --from {spelled_state(text)}"
-        check_held(done.held, session.base.root, f"yolofs restore{from_text}")
+        check_held(done.held_hunks, session.base.root, f"yolofs restore{from_text}")
 
 
 def _fields(session: Session, named: str, done: Restored, marks: Marks) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         told = conflict_lines(session, parts.taken, looked, path_display, ours) if is_open else None
         taken = _taken_lines(Shortener(session, path_display, "the list has each", selected.tree), prepared, looked)
         written = open_files_told(find_open_files(session, shown.taken)) if told is None else []
-        return _page(prepared, [*taken, *written], selected.held, told, path_display, timeline_end_text(session))
+        return _page(prepared, [*taken, *written], selected.held_hunks, told, path_display, timeline_end_text(session))
 
 
 def _taken_lines(shortener: Shortener, prepared: PreparedCommit, looked: BaseLook) -> list[str]:

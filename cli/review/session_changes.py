@@ -79,10 +79,10 @@ def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Do
                 session, session.state(old), picks, _DROPPED, paths=paths, known=files, check=stop.check
             )
         if not dropped.changes:
-            return _held_text(session, old, dropped.held) or "it was as before already", None, []
+            return _held_text(session, old, dropped.held_hunks) or "it was as before already", None, []
         number, untold = None, ""
         if effect.is_told:
-            held = {one.hunk.id for one in dropped.held}
+            held = {one.hunk.id for one in dropped.held_hunks}
             things = [_dropped(hunk, picks[hunk.id]) for hunk in _picked(files, picks) if hunk.id not in held]
             try:
                 number = feedback.add(session.directory, things, effect.note)
@@ -95,7 +95,7 @@ def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Do
         carried = _carried(session, reader, files, picks) if len(files) <= FEW else []
         where = path_display_of(session).show_path
     left = "".join(f"; not set: {', '.join(what)} of {where(path)}" for path, what in dropped.left_out.items())
-    held_text = _held_text(session, old, dropped.held)
+    held_text = _held_text(session, old, dropped.held_hunks)
     held_text = f"; {held_text}" if held_text else ""
     return f"dropped {effect.title}; u takes it back{untold}{left}{held_text}", done, carried
 

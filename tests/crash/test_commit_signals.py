@@ -131,7 +131,7 @@ def test_a_signal_at_the_end_of_continue_or_roll_back_is_told_what_is_done(tmp_p
     expected = prepare(project)
     before = exactly(project)
     interrupt_commit(project, 12)
-    back = where if where != DONE else "yolofs.commit.apply.recovery.rollback:BackSteps.finish"
+    back = where if where != DONE else "yolofs.commit.apply.recovery.rollback:RollbackSteps.finish"
     done = signalled(project, back, signal.SIGINT, "commit", "--roll-back")
     assert done.returncode == 0, done.stderr
     assert "is taken back; base is as it was" in done.stderr

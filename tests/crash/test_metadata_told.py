@@ -74,7 +74,7 @@ def test_whoever_takes_a_commit_back_is_told_what_could_not_be_set(
     with Session.open(project, SessionAccess.WRITE) as session:
         with Faults(errno.EPERM, range(1 << 30), only=call).at_work(), monkeypatch.context() as patch:
             if is_killed_again:
-                patch.setattr("yolofs.commit.apply.recovery.rollback.BackSteps.sync", _fails)
+                patch.setattr("yolofs.commit.apply.recovery.rollback.RollbackSteps.sync", _fails)
                 with pytest.raises(CommitError):
                     roll_back_interrupted(session)
             result = roll_back_interrupted(session) if not is_killed_again else None

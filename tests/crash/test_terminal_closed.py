@@ -22,7 +22,7 @@ from tests.support.terminal import Terminal
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
 DOING = "yolofs.commit.apply.steps:Steps.do"
-UNDOING = "yolofs.commit.apply.recovery.rollback:BackSteps.undo"
+UNDOING = "yolofs.commit.apply.recovery.rollback:RollbackSteps.undo"
 
 
 def close_at(project: Path, where: str, at: int, *words: str) -> int:

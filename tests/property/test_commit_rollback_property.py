@@ -36,7 +36,7 @@ from tests.support.host_edits import Edit, Host, works
 from tests.support.model_steps import so_many
 from yolofs.commit import Plan, execute, find_conflicts, resume
 from yolofs.commit.apply.linking import Spare, is_spare_never
-from yolofs.commit.apply.recovery.rollback import BackSteps
+from yolofs.commit.apply.recovery.rollback import RollbackSteps
 from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
@@ -118,7 +118,7 @@ def _act_and_die(kill: Kill, act: Callable[[], object]) -> NoReturn:
     try:
         # in this child alone, which ends in here
         Steps.do = counting(Steps.do)  # type: ignore[method-assign]
-        BackSteps.undo = counting(BackSteps.undo)  # type: ignore[method-assign]
+        RollbackSteps.undo = counting(RollbackSteps.undo)  # type: ignore[method-assign]
         act()
         os._exit(0)
     except BaseException:  # noqa: BLE001 - the parent has to know

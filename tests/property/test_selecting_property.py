@@ -273,7 +273,7 @@ def test_a_rename_that_is_taken_back_brings_back_the_directory_that_it_left(prog
         files = listed(done)
         picks: Picks = {file.hunks[0].id: None for file in files if file.change.kind is ChangeKind.RENAMED}
         dropped = drop_hunks(done.driver.session, Tree(), picks, b"dropped")
-        assert not dropped.held
+        assert not dropped.held_hunks
         done.look()
         assert done.facts() == expected(files, all_but(files, picks), (), is_drop=True)
         assert [change.path for change in dropped.changes] == [b"d/e", b"d/e/a"]
@@ -300,9 +300,9 @@ def check_dropped(done: Work, generation: int | None, data: st.DataObject) -> No
     present = done.driver.session.timeline.present
     with patch.object(actions, "_FEW", data.draw(st.sampled_from((0, 1, 100)))):
         dropped = drop_hunks(done.driver.session, old, picks, b"dropped")
-    event(f"held: {bool(dropped.held)}")
+    event(f"held: {bool(dropped.held_hunks)}")
     done.look()
-    assert done.facts(old=old) == expected(files, all_but(files, picks), dropped.held, is_drop=True)
+    assert done.facts(old=old) == expected(files, all_but(files, picks), dropped.held_hunks, is_drop=True)
     if done.driver.session.timeline.present > present:
         done.driver.travel(dropped.before)
         assert done.look() == view
@@ -352,7 +352,7 @@ def check_all_dropped(program: list[Operation], links: tuple[tuple[bytes, bytes]
         dropped = drop_hunks(done.driver.session, Tree(), {
             hunk.id: None for file in listed(done) for hunk in file.hunks
         }, b"dropped")  # fmt: skip
-        assert not dropped.held
+        assert not dropped.held_hunks
         assert done.look() == base
         assert not done.facts()
 
@@ -367,7 +367,7 @@ def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
         picks = drawn_picks(data, files)
         session = done.driver.session
         with select_hunks(session, picks) as selected:
-            wanted = expected(files, dict(picks), selected.held, is_drop=False)
+            wanted = expected(files, dict(picks), selected.held_hunks, is_drop=False)
             accepted = done.facts(selected.tree)
             along = accepted - wanted
             assert all(map(is_new_directory, along)), along

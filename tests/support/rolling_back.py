@@ -12,7 +12,7 @@ import pytest
 from tests.support.commit_model import CommitScribe, Node, scan
 from yolofs.commit import Plan, execute
 from yolofs.commit.apply import step_log
-from yolofs.commit.apply.recovery.rollback import BackSteps
+from yolofs.commit.apply.recovery.rollback import RollbackSteps
 from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
@@ -108,9 +108,9 @@ def stops_at(number: int, plan: Plan, scribe: CommitScribe, parking: bytes) -> b
     class KilledError(BaseException):
         pass
 
-    really, count = BackSteps.undo, 0
+    really, count = RollbackSteps.undo, 0
 
-    def undo(self: BackSteps, step: Step, said: step_log.LoggedStep | None, *, is_next: bool) -> None:
+    def undo(self: RollbackSteps, step: Step, said: step_log.LoggedStep | None, *, is_next: bool) -> None:
         nonlocal count
         count += 1
         if count == number + 1:
@@ -118,7 +118,7 @@ def stops_at(number: int, plan: Plan, scribe: CommitScribe, parking: bytes) -> b
         really(self, step, said, is_next=is_next)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BackSteps, "undo", undo)
+        patch.setattr(RollbackSteps, "undo", undo)
         try:
             roll_back(plan, scribe.store, parking=parking, durable=False)
         except KilledError:
@@ -134,15 +134,15 @@ def killed_between_renames(plan: Plan, scribe: CommitScribe, parking: bytes, *, 
     class KilledError(BaseException):
         pass
 
-    really = BackSteps._move_off
+    really = RollbackSteps._move_off
 
-    def move_off(self: BackSteps, *args: Any, **options: Any) -> None:
+    def move_off(self: RollbackSteps, *args: Any, **options: Any) -> None:
         if after:
             really(self, *args, **options)
         raise KilledError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BackSteps, "_move_off", move_off)
+        patch.setattr(RollbackSteps, "_move_off", move_off)
         with pytest.raises(KilledError):
             roll_back(plan, scribe.store, parking=parking, durable=False)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from yolofs.commit import resume
 from yolofs.commit.apply.commit_directory import write_new
-from yolofs.commit.apply.recovery.back_in_place import Meanwhile
+from yolofs.commit.apply.recovery.back_in_place import HostChangesMeanwhile
 from yolofs.commit.apply.recovery.taking_back import found_text, outcome_text, roll_back
 from yolofs.commit.plan.plan import Plan, Remove, Rewrite
 from yolofs.commit.undo.applied import Applied
@@ -85,7 +85,7 @@ class TakenBack(NamedTuple):
     """A commit that was taken back."""
 
     number: int
-    meanwhile: Meanwhile
+    meanwhile: HostChangesMeanwhile
     """What the host had done meanwhile."""
     root: bytes
     """Of base."""

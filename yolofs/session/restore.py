@@ -317,7 +317,7 @@ class _Copying(ViewWriter):
         self.finish_one(directory, there)
 
     def _remove(self, path: RelPath) -> None:
-        with self.held(path) as inode:
+        with self.inode_at(path) as inode:
             names = self.overlay.names(inode) if inode.is_directory else None
         for name in names or ():
             self._remove(join(path, name))

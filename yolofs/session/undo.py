@@ -102,7 +102,7 @@ class PreparedUndo(msgspec.Struct):
 
     applied: Applied
     inverse: Inverse
-    anew: MadeAnew
+    made_anew: MadeAnew
     tree: Tree
     """What is committed."""
     stays: dict[RelPath, str]
@@ -131,7 +131,7 @@ def choose_commit(session: Session, number: int | None) -> EndedCommit:
     if number is None:
         for one in _newest_first(session):
             is_open = not (one.is_given_up or one.is_undone or one.takes_back)
-            if is_open and (one.is_damaged or _may_go(session, one)):
+            if is_open and (one.is_damaged or _has_something_to_undo(session, one)):
                 return one
         raise YolofsError("there is no commit to undo", hint="yolofs commits --all lists what there is")
     found = next((one for one in ended_commits(session, since=number) if one.number == number), None)
@@ -171,7 +171,7 @@ def _newest_first(session: Session) -> Iterator[EndedCommit]:
         begin, count = begin + count, 2 * count
 
 
-def _may_go(session: Session, commit: EndedCommit) -> bool:
+def _has_something_to_undo(session: Session, commit: EndedCommit) -> bool:
     """Tell whether anything of a commit is left that can be taken back."""
     is_last = commit.number + 1 == session.next_commit()
     if is_last or not (commit.undone_by or commit.undoes is not None):
@@ -237,7 +237,7 @@ def prepare_undo(
             store,
             selection,
             authors,
-            whole=[*map(StoreIno, inverse.anew)],
+            whole=[*map(StoreIno, inverse.directories_anew)],
             together=inverse.together,
         )
         tree, held_back, is_whole = split.taken, split.held_back, is_whole and not split.rest
@@ -248,7 +248,7 @@ def prepare_undo(
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
-    stays = {path: why for path, why in inverse.stays.items() if _concerns(selection, path)}
+    stays = {path: why for path, why in inverse.stays.items() if _matters_to(selection, path)}
     as_now = [path for path in inverse.as_now if selection is None or selection.has(path)]
     return PreparedUndo(applied, inverse, anew, tree, stays, held_back, as_now, is_whole, store, seen)
 
@@ -260,11 +260,13 @@ def _looks_seen(applied: Applied, base: Base) -> dict[FileNumbers, Looks]:
     return {(st.st_dev, st.st_ino): looks_of(st) for st in found if stat.S_ISREG(st.st_mode)}
 
 
-def _selected(left_out: dict[RelPath, tuple[str, ...]], selection: Selection | None) -> dict[RelPath, tuple[str, ...]]:
+def _only_of_selection(
+    left_out: dict[RelPath, tuple[str, ...]], selection: Selection | None
+) -> dict[RelPath, tuple[str, ...]]:
     return {path: what for path, what in left_out.items() if selection is None or selection.has(path)}
 
 
-def _concerns(selection: Selection | None, path: RelPath) -> bool:
+def _matters_to(selection: Selection | None, path: RelPath) -> bool:
     """Tell whether what lies at a path matters to a selection: it is selected, or something in it
     is.
     """
@@ -329,7 +331,7 @@ def undo(
     try:
         result = _undo(session, commit, selection, made, progress, force=force)
     except (NotPreparedError, RolledBackError) as error:
-        _remove(session.store, made)
+        _remove_inodes(session.store, made)
         error.message = error.message.replace("the commit was", f"the undo of commit {commit.number} was", 1)
         error.hint = error.hint.replace("commit other paths", "undo other paths")
         error.hint = error.hint.replace("yolofs commit", f"yolofs undo {commit.number}")
@@ -337,14 +339,14 @@ def undo(
     except CommitError:  # what is half done needs them
         raise
     except YolofsError:
-        _remove(session.store, made)
+        _remove_inodes(session.store, made)
         raise
     if result.number is None:
-        _remove(session.store, made)
+        _remove_inodes(session.store, made)
     return result
 
 
-def _remove(store: Store, numbers: Sequence[StoreIno]) -> None:
+def _remove_inodes(store: Store, numbers: Sequence[StoreIno]) -> None:
     for ino in numbers:
         store.remove(ino)
 
@@ -377,7 +379,12 @@ def _undo(
         forget_sizes(session.directory, {step.commit for step in plan.steps if isinstance(step, Fetch)})
         besides = list(commit.undone_by)
         note = Undoes(
-            commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back, inverse.anew
+            commit.number,
+            prepared.is_whole,
+            sorted(inverse.numbers),
+            besides,
+            commit.takes_back,
+            inverse.directories_anew,
         )
         write_new(directory, UNDOES, msgspec.json.encode(note))
         note_ended_journal(directory, session.journal.path)
@@ -400,7 +407,7 @@ def _undo(
         result,
         number=number,
         steps=outcome.steps,
-        left_out=_selected(inverse.left_out, selection) | composed.left_out | outcome.left_out,
+        left_out=_only_of_selection(inverse.left_out, selection) | composed.left_out | outcome.left_out,
         unfinished=unfinished,
     )
 
@@ -423,8 +430,8 @@ def _left_staged(session: Session, commit: EndedCommit, prepared: PreparedUndo, 
         session.base,
         session.store,
         os.path.dirname(commit.directory),
-        known=_known(prepared.applied, session.base, session.store),
-        homes=find_homes(prepared.applied, session.base, prepared.tree, prepared.anew),
+        known=_store_inodes_in_base(prepared.applied, session.base, session.store),
+        homes=find_homes(prepared.applied, session.base, prepared.tree, prepared.made_anew),
         sign=authors.sign,
     )
     made += composed.numbers
@@ -455,7 +462,7 @@ def _write_carried(directory: bytes, undone: EndedCommit, records: Sequence[Keep
         journal.sync()
 
 
-def _known(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno]:
+def _store_inodes_in_base(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno]:
     """Return the store inodes that equal base's files, by path: the commit was made from them."""
     known: dict[RelPath, StoreIno] = {}
     for index, step in enumerate(applied.plan.steps):

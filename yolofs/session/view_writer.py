@@ -39,12 +39,12 @@ class ViewWriter:
 
     @contextlib.contextmanager
     def looked_up(self, path: RelPath) -> Iterator[tuple[Inode, Attr]]:
-        """Do what :meth:`held` does; give the attributes, too."""
-        with self.held(path) as inode:
+        """Do what :meth:`inode_at` does; give the attributes, too."""
+        with self.inode_at(path) as inode:
             yield inode, self.overlay.getattr(inode)
 
     @contextlib.contextmanager
-    def held(self, path: RelPath) -> Iterator[Inode]:
+    def inode_at(self, path: RelPath) -> Iterator[Inode]:
         """Look each name of a path up, and hold what is there for the time of the block.
 
         Raises:
@@ -70,7 +70,7 @@ class ViewWriter:
     def parent(self, path: RelPath) -> Iterator[tuple[Inode, bytes]]:
         """Hold the directory that a path lies in, and give the name in it."""
         directory, name = split(path)
-        with self.held(directory) as inode:
+        with self.inode_at(directory) as inode:
             yield inode, name
 
     def make_one(self, path: RelPath, there: StateFile) -> None:
@@ -80,7 +80,7 @@ class ViewWriter:
         owner = Owner(os.geteuid(), os.getegid())
         with self.parent(path) as (parent, name):
             if first != path:
-                with self.held(first) as inode:
+                with self.inode_at(first) as inode:
                     overlay.link(inode, parent, name)
                     overlay.forget(inode.number, 1)
                 return

@@ -74,8 +74,8 @@ class PathDescriptor(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def held(path: bytes) -> Iterator[PathDescriptor]:
-    """Hold what is at a path, a link itself, for the time of a block.
+def path_descriptor(path: bytes) -> Iterator[PathDescriptor]:
+    """Give a descriptor of what is at a path, a link itself, for the time of a block.
 
     Raises:
         OSError: as open(2).
@@ -267,7 +267,7 @@ def write_metadata(dst: bytes | int | PathDescriptor, metadata: Metadata, *, tim
     since.
     """
     if isinstance(dst, bytes):
-        with held(dst) as thing:
+        with path_descriptor(dst) as thing:
             return write_metadata(thing, metadata, times=times)
     st = metadata.st
     skipped = _write_owner(dst, st)

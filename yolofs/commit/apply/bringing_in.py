@@ -12,7 +12,7 @@ from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.directories import rename_with
 from yolofs.commit.apply.keeping import NO_LINK, Arrival, Keeping
 from yolofs.commit.apply.part_links import names_of_several
-from yolofs.commit.apply.places import COPIED, Spot, copied_from
+from yolofs.commit.apply.places import COPIED, Spot, spot_of_copy
 from yolofs.commit.apply.ready import LINKED
 from yolofs.commit.apply.trees import names_elsewhere, stamps_below
 from yolofs.commit.plan.plan import (
@@ -143,7 +143,7 @@ class BringingIn(Keeping):
         self._copy_tree(source, beside, step.path)
         self._copied.update(stamps_below(self._at(beside)))
         self._mark_made(beside, step)
-        copied = copied_from(source)
+        copied = spot_of_copy(source)
         syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)
         self._sync_directory(copied)
         self._leave_over(copied)

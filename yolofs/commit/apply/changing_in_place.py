@@ -27,7 +27,7 @@ class ChangingInPlace(Keeping):
     """Carries out the steps that give content, metadata or times to what stays in its place."""
 
     def _rewrite(self, step: Rewrite) -> None:
-        with self._held(step.path) as (thing, st):
+        with self._thing_at(step.path) as (thing, st):
             # another inode is right if it came from another device, or from the host; but what is
             # written to must have no name elsewhere, where it is somebody's
             if not stat.S_ISREG(st.st_mode) or (st.st_nlink > 1 and self._is_not_bases(step.path, thing, st)):
@@ -76,7 +76,7 @@ class ChangingInPlace(Keeping):
             os.unlink(name, dir_fd=self._new.fd)
 
     def _set_metadata(self, step: SetMetadata) -> None:
-        with self._held(step.path) as (thing, st):
+        with self._thing_at(step.path) as (thing, st):
             if self._is_not_bases(step.path, thing, st):  # another's mode could open a file that is closed to others
                 raise OSError(errno.ESTALE, _REPLACED)
             self._as_seen.check(st)
@@ -99,7 +99,7 @@ class ChangingInPlace(Keeping):
 
     def _finish_directory(self, step: FinishDirectory) -> None:
         self._directories.forget(step.path)
-        with self._held(step.path) as (thing, st):
+        with self._thing_at(step.path) as (thing, st):
             if not stat.S_ISDIR(st.st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), step.path)
             if step.ino is not None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Self, TypeVar
 
 from yolofs.paths import ROOT, RelPath, join, split
-from yolofs.store.copying import at, held
+from yolofs.store.copying import at, path_descriptor
 from yolofs.system import syscalls
 
 _FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -261,7 +261,7 @@ def _moving(src: tuple[int, bytes], rename: Callable[[], T]) -> T:
         if error.errno != errno.EACCES:
             raise
         refused = error
-    with held(at(*src)) as thing:  # it is the same one at its new place, and no link that is put at either
+    with path_descriptor(at(*src)) as thing:  # it is the same one at its new place, and no link that is put at either
         st = os.fstat(thing.fd)
         is_ours = st.st_uid == os.geteuid() and stat.S_ISDIR(st.st_mode)
         if not is_ours or st.st_mode & stat.S_IWUSR:

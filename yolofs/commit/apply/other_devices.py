@@ -236,9 +236,9 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
         above, last = os.path.split(folder.path)
         if not _is_called(last, name):
             continue
-        with contextlib.suppress(FileNotFoundError), _named(folder.path), _held(above) as held:
-            before = os.stat(held)
-            with _opened_up(held, folders, number, parking) as directory:
+        with contextlib.suppress(FileNotFoundError), _named(folder.path), _path_by_descriptor(above) as reached:
+            before = os.stat(reached)
+            with _opened_up(reached, folders, number, parking) as directory:
                 if _empty(directory, last):
                     atime_ns, mtime_ns = _times_without(folder, directory, last, parking)
                     folders[number] = msgspec.structs.replace(folders[number], atime_ns=atime_ns, mtime_ns=mtime_ns)
@@ -249,7 +249,7 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
                     os.rmdir(last, dir_fd=directory)
                 copying.may_set_ns(directory, *times)  # not another user's
                 os.fsync(directory)
-            after = os.stat(held)
+            after = os.stat(reached)
             found.append(((before.st_ino, before.st_ctime_ns), (after.st_ino, after.st_ctime_ns)))
     return found
 
@@ -289,15 +289,15 @@ def _is_mounted(place: bytes, disk: bytes) -> bool:
 
 
 @contextlib.contextmanager
-def _opened_up(held: bytes, folders: list[NotedFolder], number: int, parking: bytes) -> Iterator[int]:
+def _opened_up(reached: bytes, folders: list[NotedFolder], number: int, parking: bytes) -> Iterator[int]:
     """Open the directory that a folder lies in, and let its owner work there meanwhile: it may
     forbid that since the folder was made, as the commit has given it such a mode.
 
     The mode is noted before.  So whoever goes on after a kill gives it that mode again.
     """
-    st, noted = os.stat(held), folders[number].mode
+    st, noted = os.stat(reached), folders[number].mode
     mode = stat.S_IMODE(st.st_mode)
-    may_work = st.st_uid != os.geteuid() or os.access(held, os.R_OK | os.W_OK | os.X_OK, effective_ids=True)
+    may_work = st.st_uid != os.geteuid() or os.access(reached, os.R_OK | os.W_OK | os.X_OK, effective_ids=True)
     if noted is not None and mode != noted | stat.S_IRWXU:  # somebody has given it another one
         noted = None
     if not may_work:
@@ -305,16 +305,16 @@ def _opened_up(held: bytes, folders: list[NotedFolder], number: int, parking: by
         folders[number] = msgspec.structs.replace(folders[number], mode=mode)
         with contextlib.suppress(OSError):  # as in remove
             _note(parking, folders)
-        os.chmod(held, mode | stat.S_IRWXU)
+        os.chmod(reached, mode | stat.S_IRWXU)
     try:
-        fd = os.open(held, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = os.open(reached, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield fd
         finally:
             os.close(fd)
     finally:
         if noted is not None:
-            os.chmod(held, noted)
+            os.chmod(reached, noted)
 
 
 def _times_without(folder: NotedFolder, directory: int, last: bytes, parking: bytes) -> tuple[int, int]:
@@ -373,7 +373,7 @@ def _named(path: bytes) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _held(directory: bytes) -> Iterator[bytes]:
+def _path_by_descriptor(directory: bytes) -> Iterator[bytes]:
     """Give a path that leads to a directory meanwhile, also to one that cannot be read."""
     fd = open_by_no_link(directory, os.O_PATH | os.O_DIRECTORY)
     try:

@@ -206,7 +206,7 @@ def remove_names_of_several(place: bytes) -> Iterator[tuple[Stamp, Stamp]]:
             with (
                 contextlib.suppress(PermissionError),
                 tree.place(b"/" + name if name else b"") as (directory, own),
-                copying.held(copying.at(directory, own)) as thing,
+                copying.path_descriptor(copying.at(directory, own)) as thing,
             ):
                 st = os.fstat(thing.fd)
                 os.unlink(own, dir_fd=directory)

@@ -19,7 +19,7 @@ from yolofs.commit.apply.unset_metadata import UNSET
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import Fetch, Plan
 from yolofs.paths import ROOT, RelPath, join, split
-from yolofs.store.copying import PathDescriptor, at, held
+from yolofs.store.copying import PathDescriptor, at, path_descriptor
 from yolofs.system.plain_files import make_directory, read_plain
 from yolofs.system.syscalls import open_by_no_link
 
@@ -73,7 +73,7 @@ def far_folder_prefix(directory: bytes) -> bytes:
     return hidden_prefix(directory) + b"new"
 
 
-def copied_from(spot: Spot) -> Spot:
+def spot_of_copy(spot: Spot) -> Spot:
     """Return the spot that something gets when all of it has been copied to the device that it goes
     to.
     """
@@ -157,14 +157,14 @@ class Places:
         return spot, st
 
     @contextlib.contextmanager
-    def _held(self, path: RelPath) -> Iterator[tuple[PathDescriptor, os.stat_result]]:
+    def _thing_at(self, path: RelPath) -> Iterator[tuple[PathDescriptor, os.stat_result]]:
         """Give what is at a base path for the time of a block, and what it is.
 
         Danger: somebody may exchange the name for a link at any moment.  So what is looked at and
         then changed is this, and not what the path leads to.
         """
         spot, _ = self._reach(path)
-        with held(self._at(spot)) as thing:
+        with path_descriptor(self._at(spot)) as thing:
             yield thing, os.fstat(thing.fd)
 
     def _unlocked(self, spot: Spot) -> int:

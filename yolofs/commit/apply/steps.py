@@ -40,7 +40,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
-from yolofs.store.copying import PathDescriptor, at, held
+from yolofs.store.copying import PathDescriptor, at, path_descriptor
 from yolofs.store.restored import Stamp, by_names
 from yolofs.system import syscalls
 from yolofs.system.busy_trees import remove_tree
@@ -138,7 +138,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             if path is None or before.mode & stat.S_IRWXU == stat.S_IRWXU:
                 continue
             try:
-                with self._held(path) as (thing, st):
+                with self._thing_at(path) as (thing, st):
                     if st.st_ino == before.inode:
                         self._close(thing, st, before.mode, path)
             except (FileNotFoundError, NotADirectoryError):
@@ -165,7 +165,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             if inode not in modes:
                 continue
             kept = Spot(self._replaced, b"%d" % step.number)
-            with contextlib.suppress(FileNotFoundError), held(self._at(kept)) as thing:
+            with contextlib.suppress(FileNotFoundError), path_descriptor(self._at(kept)) as thing:
                 st = os.fstat(thing.fd)
                 if st.st_ino == inode:
                     self._close(thing, st, modes[inode], step.path)

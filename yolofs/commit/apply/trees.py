@@ -178,7 +178,7 @@ def held_pairs(one: bytes, other: bytes) -> Iterator[tuple[bytes, PathDescriptor
             with (
                 first.place(rel) as left,
                 second.place(rel) as right,
-                copying.held(at(*left)) as thing,
-                copying.held(at(*right)) as partner,
+                copying.path_descriptor(at(*left)) as thing,
+                copying.path_descriptor(at(*right)) as partner,
             ):
                 yield rel, thing, partner

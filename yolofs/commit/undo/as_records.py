@@ -24,7 +24,7 @@ class AsRecords(UndoableNames):
         if place.opened is not None:
             kept = place.opened.path(self._commits)
             ino = self._made_from(path, kept, None, data=True)
-            self._found.anew[ino] = os.lstat(kept).st_ino
+            self._found.directories_anew[ino] = os.lstat(kept).st_ino
             self._add(place, Keep(0, path, ino))
         elif place.kept is not None:
             self._add(place, self._kept(path, place, place.kept))

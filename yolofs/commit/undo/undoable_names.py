@@ -69,7 +69,7 @@ class Inverse(msgspec.Struct):
     """What of a path could not be carried over, as
     :attr:`yolofs.commit.apply.execution.CommitOutcome.left_out`.
     """
-    anew: dict[int, int] = {}
+    directories_anew: dict[int, int] = {}
     """By store inode that becomes a directory anew: the inode number of the directory that is kept.
     """
     copies: list[RelPath] = []

@@ -41,7 +41,7 @@ class DropResult(msgspec.Struct, frozen=True):
     """What that has changed in the view, before it and after."""
     before: Generation
     """What the view showed before."""
-    held: tuple[HeldHunk, ...] = ()
+    held_hunks: tuple[HeldHunk, ...] = ()
     """What was picked and stays as it is."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
     """What of a path could not be brought back, as
@@ -84,7 +84,7 @@ def drop_hunks(
     together = Dependencies(kept, places)
     together.settle_drop()
     if all(map(kept.is_whole, range(len(hunks.changes)))):
-        return DropResult((), session.timeline.present, together.held)
+        return DropResult((), session.timeline.present, together.held_hunks)
     with trying_journal_copy(session) as trying:
         before = trying.snapshot(if_changed=True)
         left_out = take_hunks_back(trying, old, kept, places, is_apart=hunks.is_apart, check=check)
@@ -92,14 +92,14 @@ def drop_hunks(
         check()
         trying.keep()
     changes = compare(*session.states(before, None), session.base, session.store)
-    return DropResult(tuple(changes), before, together.held, left_out)
+    return DropResult(tuple(changes), before, together.held_hunks, left_out)
 
 
 class SelectedState(msgspec.Struct, frozen=True):
     """A state in which base has the picked hunks, and no others."""
 
     tree: Tree
-    held: tuple[HeldHunk, ...]
+    held_hunks: tuple[HeldHunk, ...]
     """What was picked and stays staged."""
     paths: tuple[RelPath, ...]
     """The paths of what is to be committed, in either state."""
@@ -146,7 +146,7 @@ def select_hunks(
         selected = trying.snapshot(SELECTED)
         tree = trying.state(selected)
         trying.travel(before)
-        yield SelectedState(tree, together.held, touched, trying.keep)
+        yield SelectedState(tree, together.held_hunks, touched, trying.keep)
 
 
 def stage_text(session: Session, path: RelPath, text: bytes, name: bytes) -> Generation:

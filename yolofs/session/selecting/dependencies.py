@@ -48,8 +48,8 @@ class Dependencies:
         self._held: dict[str, HeldHunk] = {}
 
     @property
-    def held(self) -> tuple[HeldHunk, ...]:
-        """What was held, in the order of the paths."""
+    def held_hunks(self) -> tuple[HeldHunk, ...]:
+        """The hunks that were held back, in the order of the paths."""
         return tuple(sorted(self._held.values(), key=lambda held: (held.hunk.path, held.hunk.old_start)))
 
     def settle_commit(self) -> None:

@@ -243,7 +243,7 @@ class _TakingBack(ViewWriter):
     def remove(self, paths: Iterable[RelPath]) -> None:
         """Remove what has come back with its directory, which may lie elsewhere now."""
         for path in map(self._moving.old, paths):
-            with self.held(path) as inode:
+            with self.inode_at(path) as inode:
                 is_directory = inode.is_directory
             with self.parent(path) as (parent, name):
                 (self.overlay.rmdir if is_directory else self.overlay.unlink)(parent, name)
@@ -304,7 +304,7 @@ class _TakingBack(ViewWriter):
         self.make_one(path, there)
         self.finish_one(path, there)
         if change.new is not None and any(hunk.kind is HunkKind.OWNER and hunk.id in kept for hunk in stays):
-            with self.held(path) as inode:
+            with self.inode_at(path) as inode:
                 self.overlay.setattr(inode, uid=change.new.uid, gid=change.new.gid)
 
     def _parted(self, path: RelPath) -> HardLinksError:
@@ -391,7 +391,7 @@ class _TakingBack(ViewWriter):
 
     def _remove(self, index: int) -> bool:
         path = self._moving.new(self._changes[index].path)
-        with self.held(path) as inode:
+        with self.inode_at(path) as inode:
             is_directory = inode.is_directory
             if is_directory and self.overlay.names(inode):
                 return False

@@ -36,7 +36,7 @@ def test_nobody_can_tell_the_name_under_which_a_thing_waits(tmp_path: Path, monk
         view.overwrite(b"a", b"b\n" * 19 + b"edited\n")
         files = Hunks(view.session, Tree()).files()
         renames = {hunk.id: None for file in files for hunk in file.hunks if hunk.kind is HunkKind.RENAMED}
-        assert not drop_hunks(view.session, Tree(), renames, b"dropped").held
+        assert not drop_hunks(view.session, Tree(), renames, b"dropped").held_hunks
         view.close()
     waited = [name for name in names if name not in (b"a", b"b")]
     assert len(set(waited)) == 2

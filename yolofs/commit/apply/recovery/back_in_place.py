@@ -17,7 +17,7 @@ from yolofs.commit.apply.directories import rename_with
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.ready import Looks, looks_of
-from yolofs.commit.apply.recovery.hosts_metadata import with_hosts
+from yolofs.commit.apply.recovery.hosts_metadata import with_hosts_metadata
 from yolofs.commit.apply.recovery.resume import ResumedSteps
 from yolofs.commit.plan.plan import (
     FinishDirectory,
@@ -37,24 +37,24 @@ from yolofs.store.interfaces import StoreFiles
 from yolofs.system import syscalls
 
 
-class Meanwhile(NamedTuple):
+class HostChangesMeanwhile(NamedTuple):
     """What the host has done while a commit was going on: paths of base."""
 
     found: list[RelPath]
     """Where it had put or changed something, which is in the folder ``found`` now."""
-    gone: list[RelPath]
+    gone_with_directory: list[RelPath]
     """What base had there had been put into a directory that the host has moved or removed
     since.
     """
-    left: list[RelPath]
+    left_in_commit: list[RelPath]
     """What base had there stays in the commit's directory, as there is no directory any more to put
     it back into.
     """
-    written: list[RelPath]
+    written_by_host: list[RelPath]
     """Paths at which a step had put a store inode itself and the host wrote to it: this version is
     staged now.
     """
-    given: list[RelPath]
+    given_metadata: list[RelPath]
     """What it has given another mode, owner, time or attribute, which stays."""
     lost: list[RelPath]
     """What base had there is no longer kept: somebody has removed it from the commit's folder."""
@@ -68,7 +68,7 @@ class BackInPlace(ResumedSteps):
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
-        self.meanwhile = Meanwhile([], [], [], [], [], [])
+        self.meanwhile = HostChangesMeanwhile([], [], [], [], [], [])
         self._written: list[Spot] = []
         self._late: list[Rewrite | SetMetadata | FinishDirectory] = []
         self._gone: dict[RelPath, Park | Remove] = {
@@ -151,7 +151,7 @@ class BackInPlace(ResumedSteps):
                 if step.was is not None:
                     self._give(step.path, step.was, None, said)
             return
-        with self._held(step.path) as (thing, st):
+        with self._thing_at(step.path) as (thing, st):
             is_steps = self._inode(Spot(*split(step.path))) == step.inode == st.st_ino
             if self._inode(backup) is None:
                 if step.was is not None and is_steps and _is_opened_up(st.st_mode, step.was.mode):
@@ -168,7 +168,7 @@ class BackInPlace(ResumedSteps):
         self, thing: PathDescriptor, st: os.stat_result, backup: Spot, step: Rewrite, said: step_log.LoggedStep
     ) -> None:
         """Write what was kept of a file back into it."""
-        was = self._with_hosts(thing, step.was, step.path, step.ino, said) if step.was is not None else None
+        was = self._metadata_to_give_back(thing, step.was, step.path, step.ino, said) if step.was is not None else None
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(thing.path, stat.S_IMODE(st.st_mode) | 0o600)
         is_as_set = said.came is not None and st.st_ctime_ns == said.came.ctime_ns and self._is_as_set(st, step.ino)
@@ -232,12 +232,12 @@ class BackInPlace(ResumedSteps):
         later changes by the host stay.
         """
         try:
-            with self._held(path) as (thing, st):
+            with self._thing_at(path) as (thing, st):
                 if stat.S_IFMT(st.st_mode) != stat.S_IFMT(was.mode):
                     return
                 has_time = not stat.S_ISDIR(st.st_mode)  # that of a directory changes with each name in it
                 wanted = (
-                    self._with_hosts(thing, was, path, ino, said, has_time=has_time)
+                    self._metadata_to_give_back(thing, was, path, ino, said, has_time=has_time)
                     if ino is not None
                     else metadata_of(was)
                 )
@@ -255,7 +255,7 @@ class BackInPlace(ResumedSteps):
             st = os.fstat(thing.fd)
             self._untimed.add((st.st_ino, looks_of(st)))
 
-    def _with_hosts(
+    def _metadata_to_give_back(
         self,
         thing: PathDescriptor,
         was: MetadataBefore,
@@ -277,9 +277,9 @@ class BackInPlace(ResumedSteps):
             new = self._store.metadata(ino)
         except FileNotFoundError:
             return old
-        wanted, hosts = with_hosts(copying.read_metadata(thing), old, new, old, has_time=has_time)
-        if hosts and path not in self.meanwhile.given:
-            self.meanwhile.given.append(path)
+        wanted, hosts = with_hosts_metadata(copying.read_metadata(thing), old, new, old, has_time=has_time)
+        if hosts and path not in self.meanwhile.given_metadata:
+            self.meanwhile.given_metadata.append(path)
         return wanted
 
     @staticmethod

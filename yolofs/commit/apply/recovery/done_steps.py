@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import IO
 
 from yolofs.commit.apply.keeping import Arrival
-from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.places import Spot, spot_of_copy
 from yolofs.commit.apply.ready import MadeObject, looks_of
-from yolofs.commit.apply.recovery.identities import Identified
+from yolofs.commit.apply.recovery.identities import IdentifyingSteps
 from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.plan.plan import (
     Create,
@@ -35,7 +35,7 @@ _CHUNK_BYTES = 1 << 20
 READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class DoneSteps(Identified):
+class DoneSteps(IdentifyingSteps):
     """Tells which steps are done."""
 
     def _is_done(self, step: Step) -> bool:
@@ -94,7 +94,7 @@ class DoneSteps(Identified):
             return False
         self.recall(step)
         parked = self._in(self._parked, step.number)
-        if self._inode(parked) is not None or self._inode(copied_from(parked)) is not None:
+        if self._inode(parked) is not None or self._inode(spot_of_copy(parked)) is not None:
             return True
         if step.number in self._set_aside or self._inode(Spot(*split(step.path))) == step.inode:
             return step.number in self._set_aside
@@ -130,7 +130,7 @@ class DoneSteps(Identified):
         """
         source, beside = self._comes_from(step), self._beside(step.path, step.number)
         away = self._away(step.path, step.number)
-        copied = copied_from(source)
+        copied = spot_of_copy(source)
         if self._inode(copied) is None:
             spots = dict.fromkeys((source, beside, away))
             if self._is_in_place(step, [spot for spot in spots if self._is_on_device_of(step, spot)]):

@@ -15,7 +15,7 @@ _OPENED = (0, 0o600, stat.S_IWUSR, stat.S_IRWXU)
 _ACL = "system.posix_acl_access"
 
 
-def with_hosts(
+def with_hosts_metadata(
     now: Metadata, old: Metadata, new: Metadata, wanted: Metadata, *, has_time: bool
 ) -> tuple[Metadata, tuple[str, ...]]:
     """Return what to give to something: what is ``wanted``, but for what the host has given it; and

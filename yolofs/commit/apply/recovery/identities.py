@@ -12,7 +12,7 @@ from yolofs.commit.apply.commit_directory import SETTLED
 from yolofs.commit.apply.keeping import MADE_BY_STEP, UNMADE, Arrival
 from yolofs.commit.apply.moving_out import spot_of_half_moved
 from yolofs.commit.apply.other_devices import Folder
-from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.places import Spot, spot_of_copy
 from yolofs.commit.apply.ready import MadeObject, Ready
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import (
@@ -38,7 +38,7 @@ from yolofs.system.busy_trees import remove_tree
 from yolofs.system.plain_files import is_there
 
 
-class Identified(Steps):
+class IdentifyingSteps(Steps):
     """Knows things of a commit by their identities."""
 
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
@@ -217,7 +217,7 @@ class Identified(Steps):
         match step:
             case Park():
                 aside = self._shelter(step.path, step.number)
-                if self._inode(aside) is not None or self._inode(copied_from(aside)) is not None:
+                if self._inode(aside) is not None or self._inode(spot_of_copy(aside)) is not None:
                     self._set_aside[step.number] = aside
             case Remove():
                 self._recall_leftovers(self._shelter(step.path, step.number))
@@ -227,7 +227,7 @@ class Identified(Steps):
                 source, beside = self._comes_from(step), self._beside(step.path, step.number)
                 spots = [] if isinstance(source.directory, Folder) else [source]  # what was replaced has come there
                 away = self._away(step.path, step.number)
-                self._recall_leftovers(copied_from(source), *dict.fromkeys((*spots, beside, away)))
+                self._recall_leftovers(spot_of_copy(source), *dict.fromkeys((*spots, beside, away)))
             case Fetch() | MakeDirectory() | Rewrite() | SetMetadata() | FinishDirectory():
                 pass
 

@@ -23,10 +23,10 @@ import msgspec
 from yolofs.commit.apply.moving_out import spot_of_half_moved
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.part_links import metadata_of
-from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.places import Spot, spot_of_copy
 from yolofs.commit.apply.recovery.done_steps import READING, as_file
 from yolofs.commit.apply.recovery.found_files import is_mixture, places_of
-from yolofs.commit.apply.recovery.hosts_metadata import with_hosts
+from yolofs.commit.apply.recovery.hosts_metadata import with_hosts_metadata
 from yolofs.commit.apply.recovery.swapped_out import SwappedOut
 from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.apply.trees import stamps_below
@@ -100,7 +100,7 @@ class ResumedSteps(SwappedOut):
         if self._is_copied(step.path):  # not everybody may give a copy its owner
             was = msgspec.structs.replace(was, uid=now.st.st_uid, gid=now.st.st_gid)
         old = metadata_of(was)
-        wanted, hosts = with_hosts(now, old, new, new, has_time=isinstance(step, SetMetadata))
+        wanted, hosts = with_hosts_metadata(now, old, new, new, has_time=isinstance(step, SetMetadata))
         if hosts:
             self._with_hosts_metadata.add(step.path)
             self._note(step.path, hosts)
@@ -232,7 +232,7 @@ class ResumedSteps(SwappedOut):
                 return self._inode(self._comes_from(step)) is not None
             case Create() | Place() | Duplicate():
                 source = self._comes_from(step)
-                is_copied = self._inode(copied_from(source)) is not None  # the copy may not be in its place yet
+                is_copied = self._inode(spot_of_copy(source)) is not None  # the copy may not be in its place yet
                 is_beside = is_copied and self._inode(self._beside(step.path, step.number)) is not None
                 is_lost = self._is_not_kept(step.number, self._away(step.path, step.number))
                 return is_beside or is_lost or self._inode(source) is not None

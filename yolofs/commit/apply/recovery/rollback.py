@@ -23,10 +23,10 @@ from yolofs.commit.apply.keeping import UNMADE
 from yolofs.commit.apply.moving_out import listing_at
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.part_links import metadata_of
-from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.places import Spot, spot_of_copy
 from yolofs.commit.apply.ready import MadeObject, looks_of
 from yolofs.commit.apply.recovery.back_in_place import BackInPlace
-from yolofs.commit.apply.recovery.hosts_metadata import with_hosts
+from yolofs.commit.apply.recovery.hosts_metadata import with_hosts_metadata
 from yolofs.commit.apply.recovery.restored_things import restored_things
 from yolofs.commit.apply.recovery.swapped_out import inode_at, sync_path
 from yolofs.commit.apply.trees import are_alike, held_pairs
@@ -56,7 +56,7 @@ from yolofs.system import syscalls
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
 
-class BackSteps(BackInPlace):
+class RollbackSteps(BackInPlace):
     """Undoes steps."""
 
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
@@ -86,7 +86,7 @@ class BackSteps(BackInPlace):
         except (FileNotFoundError, NotADirectoryError):
             if self._has_directory(step.path):
                 raise
-            self.meanwhile.left.append(step.path)
+            self.meanwhile.left_in_commit.append(step.path)
 
     def _has_directory(self, path: RelPath) -> bool:
         """Tell whether the directory is there that a path lies in."""
@@ -105,7 +105,7 @@ class BackSteps(BackInPlace):
                 source = self._set_aside.get(step.number) or self._parked_at(step.number)
                 if said.went is not None and self._inode(source) is None:
                     if self._inode(Spot(*split(step.path))) not in (step.inode, said.went.inode):
-                        self.meanwhile.gone.append(step.path)
+                        self.meanwhile.gone_with_directory.append(step.path)
                     return
                 self._put_back(step, source)
             case Remove():
@@ -173,7 +173,7 @@ class BackSteps(BackInPlace):
             self._times[before.path] = before.atime_ns, before.mtime_ns
         for path in sorted(self._times, key=len, reverse=True):
             is_the_hosts = contextlib.suppress(FileNotFoundError, NotADirectoryError)
-            with is_the_hosts, self._held(path) as (thing, st):
+            with is_the_hosts, self._thing_at(path) as (thing, st):
                 is_right = not stat.S_ISDIR(st.st_mode) or st.st_mtime_ns == self._times[path][1]
                 if not (is_right or copying.may_set_ns(thing, *self._times[path])):  # another user's
                     self._note(path, ("times",))
@@ -240,7 +240,7 @@ class BackSteps(BackInPlace):
             return
         target, source = Spot(*split(step.path)), self._comes_from(step)
         beside, kept = self._beside(step.path, step.number), self._in(self._replaced, step.number)
-        copied = copied_from(source)
+        copied = spot_of_copy(source)
         made = self._made.get(step.number)
         if made is not None and self._inode(source) != made.inode:
             self._leave_note(b"%d%b" % (step.number, UNMADE))
@@ -282,7 +282,7 @@ class BackSteps(BackInPlace):
         if self._inode(spot) == made.inode:
             st = os.stat(self._at(spot), follow_symlinks=False)
             if (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns):  # there is no other copy to compare with
-                with self._held(step.path) as (thing, _):
+                with self._thing_at(step.path) as (thing, _):
                     self._copy_found(thing, step)
             folder = self._unlocked(spot)
             if inode_at(path) is None:
@@ -294,7 +294,7 @@ class BackSteps(BackInPlace):
             return
         st = os.lstat(path)
         if not made.has_looks_of(st):
-            self.meanwhile.written.append(step.path)
+            self.meanwhile.written_by_host.append(step.path)
         if st.st_nlink > 1:  # the host has given it a name, or keeps it: that is not to change with what is staged
             self._part_from_host(path, step.number)
 
@@ -406,7 +406,7 @@ class BackSteps(BackInPlace):
         The original gets what the host has given the copy.
         """
         self._unlocked(spot)
-        original = copied_from(self._comes_from(step))
+        original = spot_of_copy(self._comes_from(step))
         if not are_alike(self._at(spot), self._at(original)):
             self._keep_found(spot, step)
             return
@@ -420,11 +420,11 @@ class BackSteps(BackInPlace):
         now = msgspec.structs.replace(now, xattrs=tuple({**dict(was.xattrs), **dict(now.xattrs)}.items()))
         of_owner = (was if os.geteuid() == 0 else now).st  # others may not have been able to give the copy its owner
         made = MetadataBefore(was.st.st_mode, of_owner.st_uid, of_owner.st_gid, 0, 0)
-        wanted, hosts = with_hosts(now, was, metadata_of(made), was, has_time=False)
+        wanted, hosts = with_hosts_metadata(now, was, metadata_of(made), was, has_time=False)
         if hosts:
             self._note(path, copying.write_metadata(thing, wanted))
-            if path not in self.meanwhile.given:
-                self.meanwhile.given.append(path)
+            if path not in self.meanwhile.given_metadata:
+                self.meanwhile.given_metadata.append(path)
 
     def _rename(self, source: Spot, target: Spot) -> None:
         dst = self._unlocked(target), target.name

@@ -15,7 +15,7 @@ from yolofs.commit.apply import step_log
 from yolofs.commit.apply.given_attributes import digests_of, has_others
 from yolofs.commit.apply.keeping import Arrival
 from yolofs.commit.apply.other_devices import Folder
-from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.places import Spot, spot_of_copy
 from yolofs.commit.apply.ready import Ready, looks_of
 from yolofs.commit.apply.recovery.done_steps import DoneSteps
 from yolofs.commit.apply.recovery.found_files import FOUND, place_for
@@ -73,14 +73,14 @@ class SwappedOut(DoneSteps):
             return
         if is_moved and self._inode(source) is None:
             self._return(spot, source)
-        elif thing == self.made_by_step(step) and self._is_copy_at(copied_from(source), spot):
+        elif thing == self.made_by_step(step) and self._is_copy_at(spot_of_copy(source), spot):
             beside = self._beside(step.path, step.number)
             if spot != beside:
                 self._return(spot, beside)
         elif not self._is_copy_of_old(step, spot, Spot(*split(step.path))):
             self._keep_found(spot, step)
-            if self._inode(copied_from(source)) is not None and self._inode(source) is None:
-                self._return(copied_from(source), source)  # to be copied anew
+            if self._inode(spot_of_copy(source)) is not None and self._inode(source) is None:
+                self._return(spot_of_copy(source), source)  # to be copied anew
                 self._forget_notes(step.number)
 
     def _is_copy_at(self, original: Spot, spot: Spot) -> bool:

@@ -20,9 +20,9 @@ from yolofs.commit.apply.commit_directory import (
     write_new,
 )
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
-from yolofs.commit.apply.recovery.back_in_place import Meanwhile
+from yolofs.commit.apply.recovery.back_in_place import HostChangesMeanwhile
 from yolofs.commit.apply.recovery.found_files import FOUND, paths_found
-from yolofs.commit.apply.recovery.rollback import BackSteps
+from yolofs.commit.apply.recovery.rollback import RollbackSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import Plan, describe_step
@@ -84,9 +84,9 @@ def _failure_text(failure: BaseException) -> str:
     return getattr(failure, "message", str(failure))
 
 
-def outcome_text(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
+def outcome_text(meanwhile: HostChangesMeanwhile, root: bytes, parking: bytes) -> str:
     """Say what has become of base."""
-    missing = ["what the host took away"] if meanwhile.gone or meanwhile.left else []
+    missing = ["what the host took away"] if meanwhile.gone_with_directory or meanwhile.left_in_commit else []
     missing += ["what is lost"] if meanwhile.lost else []
     text = f"base is as it was{', but for ' if missing else ''}{' and '.join(missing)}, and all stays staged"
     if meanwhile.left_out:
@@ -94,26 +94,27 @@ def outcome_text(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
         text += f"; {', '.join(aspects)} of {_shown(sorted(meanwhile.left_out), root)} could not be given back"
     if meanwhile.found:
         text += f"; {found_text(meanwhile.found, root, parking)}"
-    if meanwhile.gone:
+    if meanwhile.gone_with_directory:
         text += (
-            f"; what base had at {_shown(meanwhile.gone, root)} went with the directory that the commit had put it"
-            " into, which the host has moved or removed"
+            f"; what base had at {_shown(meanwhile.gone_with_directory, root)} went with the directory that the"
+            " commit had put it into, which the host has moved or removed"
         )
     if meanwhile.lost:
         text += (
             f"; what base had at {_shown(meanwhile.lost, root)} is lost: it was kept in"
             f" {display(os.path.join(parking, OF_BASE[1]))}, and somebody has removed it there"
         )
-    if meanwhile.written:
-        text += f"; what the host has meanwhile made of {_shown(meanwhile.written, root)} is staged there now"
-    if meanwhile.given:
+    if meanwhile.written_by_host:
+        text += f"; what the host has meanwhile made of {_shown(meanwhile.written_by_host, root)} is staged there now"
+    if meanwhile.given_metadata:
         text += (
-            f"; the mode, owner, time or attribute that the host has given {_shown(meanwhile.given, root)} meanwhile"
-            " stays"
+            "; the mode, owner, time or attribute that the host has given"
+            f" {_shown(meanwhile.given_metadata, root)} meanwhile stays"
         )
-    if meanwhile.left:
+    if meanwhile.left_in_commit:
         text += (
-            f"; what base had at {_shown(meanwhile.left, root)} lies in {display(parking)}, as its directory is gone"
+            f"; what base had at {_shown(meanwhile.left_in_commit, root)} lies in {display(parking)},"
+            " as its directory is gone"
         )
     return text
 
@@ -140,7 +141,7 @@ def roll_back(
     restored: TellRestored = lambda *_: None,
     progress: Progress | None = None,
     durable: bool = True,
-) -> Meanwhile:
+) -> HostChangesMeanwhile:
     """Take back what the commit in ``parking`` has done: base is as it was then; parameters as for
     :func:`yolofs.commit.apply.execution.resume`.
 
@@ -162,7 +163,7 @@ def roll_back(
             directory=parking,
             hint="yolofs commit --continue",
         )
-    with interrupted_between() as check, BackSteps(plan, store, parking, durable=durable) as steps:
+    with interrupted_between() as check, RollbackSteps(plan, store, parking, durable=durable) as steps:
         check_root(steps.root_fd)
         ready = read_ready(parking)
         problem = find_other_mount(plan, ready.mounts) if ready is not None else ""
@@ -213,7 +214,7 @@ def _check_interrupt(check: Callable[[], None], parking: bytes) -> None:
 
 
 def _undo_one(
-    index: int, plan: Plan, steps: BackSteps, said: step_log.LoggedStep | None, parking: bytes, *, is_next: bool
+    index: int, plan: Plan, steps: RollbackSteps, said: step_log.LoggedStep | None, parking: bytes, *, is_next: bool
 ) -> None:
     try:
         steps.undo(plan.steps[index], said, is_next=is_next)

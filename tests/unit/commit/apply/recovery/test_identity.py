@@ -17,7 +17,7 @@ from tests.support.commit_model import CommitScribe
 from tests.support.old_base import all_done, at, killed_after, put_directory_of_that_number, scribe, take_number
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import execution, part_links
-from yolofs.commit.apply.recovery.rollback import BackSteps
+from yolofs.commit.apply.recovery.rollback import RollbackSteps
 from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
@@ -188,7 +188,7 @@ def test_what_is_written_back_is_durable_before_its_backup_goes(
         Steps, "do", lambda step: isinstance(step, Rewrite), partial(execute, plan, scribe.store, parking=parking)
     )
     calls: list[str] = []
-    really_copy, really_sync, really_clear = file_data.copy_data, syscalls.sync_filesystem, BackSteps.clear_backups
+    really_copy, really_sync, really_clear = file_data.copy_data, syscalls.sync_filesystem, RollbackSteps.clear_backups
 
     def copy_data(source: int, target: int, size: int) -> None:
         calls.append("write back")
@@ -198,13 +198,13 @@ def test_what_is_written_back_is_durable_before_its_backup_goes(
         calls.append("sync")
         really_sync(fd)
 
-    def clear_backups(self: BackSteps) -> None:
+    def clear_backups(self: RollbackSteps) -> None:
         calls.append("clear")
         really_clear(self)
 
     monkeypatch.setattr(file_data, "copy_data", copy_data)
     monkeypatch.setattr(syscalls, "sync_filesystem", sync)
-    monkeypatch.setattr(BackSteps, "clear_backups", clear_backups)
+    monkeypatch.setattr(RollbackSteps, "clear_backups", clear_backups)
     roll_back(plan, scribe.store, parking=parking)
     assert calls == ["write back", "sync", "clear"]
     assert at(scribe, b"g2").read_text() == "base g1\n"
@@ -249,7 +249,7 @@ def test_what_went_with_a_directory_of_the_hosts_is_told_though_another_is_in_it
     plan = all_done(scribe, parking)
     at(scribe, b"new").rename(at(scribe, b"moved"))
     at(scribe, b"a").write_text("the host's\n")
-    assert roll_back(plan, scribe.store, parking=parking).gone == [b"a"]
+    assert roll_back(plan, scribe.store, parking=parking).gone_with_directory == [b"a"]
     assert at(scribe, b"a").read_text() == "the host's\n"
     assert at(scribe, b"moved/a").read_text() == "base a\n"
 

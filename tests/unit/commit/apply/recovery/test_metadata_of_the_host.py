@@ -178,7 +178,7 @@ def test_what_the_host_gives_stays_where_a_commit_is_taken_back(
     assert {name: now[name] for name in before if name != what} == {
         name: value for name, value in before.items() if name != what
     }
-    assert meanwhile.given == [path]
+    assert meanwhile.given_metadata == [path]
 
 
 def test_a_time_that_an_edit_of_the_host_gives_stays_where_a_commit_is_taken_back(

@@ -17,7 +17,7 @@ from yolofs.commit import execute, resume
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.commit_directory import BACK, SETTLED
 from yolofs.commit.apply.keeping import UNMADE
-from yolofs.commit.apply.recovery.rollback import BackSteps
+from yolofs.commit.apply.recovery.rollback import RollbackSteps
 from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
@@ -34,7 +34,7 @@ def test_what_was_taken_away_again_is_made_anew_though_the_disk_has_lost_the_not
     scribe.write(b"n", b"staged")
     scribe.mkdir(b"new", 0o755)
     expected, plan = scribe.expected(), all_done(scribe, parking)
-    killed_after(BackSteps, "finish", lambda *_: True, partial(roll_back, plan, scribe.store, parking=parking))
+    killed_after(RollbackSteps, "finish", lambda *_: True, partial(roll_back, plan, scribe.store, parking=parking))
     notes = [name for name in os.listdir(parking + b"/new") if name.endswith(UNMADE)]
     assert notes
     for name in notes:
@@ -48,7 +48,7 @@ def test_a_commit_whose_steps_are_done_after_all_is_not_on_its_way_back_any_more
 ) -> None:
     scribe.write(b"n", b"staged")
     plan = all_done(scribe, parking)
-    killed_after(BackSteps, "finish", lambda *_: True, partial(roll_back, plan, scribe.store, parking=parking))
+    killed_after(RollbackSteps, "finish", lambda *_: True, partial(roll_back, plan, scribe.store, parking=parking))
     assert os.path.lexists(os.path.join(parking, BACK))
 
     def fail(_: Steps) -> None:

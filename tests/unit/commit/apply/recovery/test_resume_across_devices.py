@@ -90,7 +90,7 @@ def test_what_the_host_gives_a_copy_the_original_gets_when_that_comes_back(
         at(scribe, path).chmod(0o604)
         os.setxattr(at(scribe, path), "user.hosts", b"given")
     meanwhile = roll_back(plan, scribe.store, parking=parking)
-    assert set(meanwhile.given) == {b"far/a", b"far/d/in"}
+    assert set(meanwhile.given_metadata) == {b"far/a", b"far/d/in"}
     for path in (b"a", b"d/in"):
         assert at(scribe, path).stat().st_mode & 0o777 == 0o604
         assert os.listxattr(at(scribe, path)) == ["user.hosts"]

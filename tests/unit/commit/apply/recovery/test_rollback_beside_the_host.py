@@ -107,8 +107,8 @@ def test_a_directory_that_was_made_and_that_the_host_takes_away_is_no_dead_end(
     plan = interrupted(scribe, parking, steps_of(scribe) - before_last)
     DIRECTORY[what](at(scribe, b"new"))
     after = roll_back(plan, scribe.store, parking=parking, durable=False)
-    assert after.gone == [b"f"]
-    assert after.left == [b"f/1"]
+    assert after.gone_with_directory == [b"f"]
+    assert after.left_in_commit == [b"f/1"]
     assert [node.content for node in scan(parking + b"/replaced").values() if node.content] == [b"base f/1"]
     now = {name: node for name, (node, _) in whole(scribe).items()}
     assert {name: node for name, node in now.items() if not name.startswith((b"moved", b"new"))} == {
@@ -221,11 +221,11 @@ def test_a_mode_that_the_host_has_given_meanwhile_stays_and_is_told(
             stops_at(total - 1, plan, scribe, parking)
         meanwhile = roll_back(plan, scribe.store, parking=parking, durable=False)
         assert {name: stat.S_IMODE(at(scribe, name).stat().st_mode) for name in MODES} == MODES, steps
-        assert set(meanwhile.given) <= MODES.keys()
+        assert set(meanwhile.given_metadata) <= MODES.keys()
         if steps == total - 1 and not is_twice:
-            assert set(meanwhile.given) == MODES.keys()
+            assert set(meanwhile.given_metadata) == MODES.keys()
             assert (
-                f"the mode, owner, time or attribute that the host has given {at(scribe, meanwhile.given[0])}"
+                f"the mode, owner, time or attribute that the host has given {at(scribe, meanwhile.given_metadata[0])}"
                 in outcome_text(meanwhile, scribe.base.root, parking)
             )
         for name in MODES:

@@ -55,7 +55,7 @@ def test_what_the_host_wrote_to_meanwhile_is_found_and_told_and_its_file_is_anot
     plan = interrupted(scribe, parking, 1)
     at(scribe, b"new").write_bytes(b"the host's version")
     meanwhile = roll_back(plan, scribe.store, parking=parking, durable=False)
-    assert meanwhile.found == meanwhile.written == [b"new"]
+    assert meanwhile.found == meanwhile.written_by_host == [b"new"]
     assert not at(scribe, b"new").exists()
     (found,) = Path(os.fsdecode(parking), "found").iterdir()
     assert found.read_bytes() == store_of(scribe, b"new").read_bytes() == b"the host's version"
