@@ -114,36 +114,31 @@ def _wide_lines(text: str) -> Iterator[int]:
 
 
 MEASURED = {
-    "edit, build, snapshot; build 400 sources; build right after a mount; unpack 1,000 files; copy them; "
-    "compile 60 modules": [
-        "edit 10 files, make, snapshot; C project of 60 sources and 30 headers",
-        "make -j2; C project of 400 sources",
-        "make -j2, right after a mount; C project of 60 sources and 30 headers",
-        "untar; 1,000 files",
-        "cp -r; 1,000 files of base",
-        "python -m compileall; 60 modules",
-    ],
-    "`git status`; `git add` and `git commit`; `find`; `grep -r`": [
-        "git status; C project of 60 sources and 30 headers",
-        "git add, git commit; C project of 60 sources and 30 headers",
-        "find, warm; 1,000 files",
-        "grep -r, warm; C project of 60 sources and 30 headers",
-    ],
-    "list a directory; open a file; look at one; these for the first time; write 4 KiB; with fsync; "
-    "99 of 100 looks beside that; write 1 byte; set aside 64 MiB": [
-        "list a directory of 100; base, warm",
-        "open, close; base, warm",
-        "stat; base, warm",
-        "list a directory of 100; base, cold",
-        "open, close; base, cold",
-        "stat; base, cold",
-        "write 4 KiB, sequential, new file",
-        "write 4 KiB and fsync",
-        "stat beside writes with fsync; 99th percentile",
-        "write 1 byte, sequential, new file",
-        "posix_fallocate 64 MiB",
-    ],
+    "build a C project of 60 sources": "make -j2; C project of 60 sources and 30 headers",
+    "`git add` and `git commit` in it": "git add, git commit; C project of 60 sources and 30 headers",
+    "open and close a file": "open, close; base, warm",
+    "edit 10 files, build, snapshot": "edit 10 files, make, snapshot; C project of 60 sources and 30 headers",
+    "build right after a mount": "make -j2, right after a mount; C project of 60 sources and 30 headers",
+    "build a C project of 400 sources": "make -j2; C project of 400 sources",
+    "unpack 1,000 files with `tar`": "untar; 1,000 files",
+    "copy 1,000 files with `cp -r`": "cp -r; 1,000 files of base",
+    "compile 60 Python modules": "python -m compileall; 60 modules",
+    "`git status`": "git status; C project of 60 sources and 30 headers",
+    "`find`": "find, warm; 1,000 files",
+    "`grep -r`": "grep -r, warm; C project of 60 sources and 30 headers",
+    "list a directory of 100": "list a directory of 100; base, warm",
+    "list a directory of 100 staged files": "list a directory of 100; staged, warm",
+    "list a directory of 100 for the first time": "list a directory of 100; base, cold",
+    "open and close a file for the first time": "open, close; base, cold",
+    "`stat` of a file": "stat; base, warm",
+    "`stat` of a file for the first time": "stat; base, cold",
+    "write 4 KiB to a new file": "write 4 KiB, sequential, new file",
+    "write 4 KiB, with fsync": "write 4 KiB and fsync",
+    "`stat` beside such writes: 99 of 100 take no longer": "stat beside writes with fsync; 99th percentile",
+    "write 1 byte to a new file": "write 1 byte, sequential, new file",
+    "set aside 64 MiB with `posix_fallocate`": "posix_fallocate 64 MiB",
 }
+"""The rows of README, each with the row of the page that it is taken from."""
 
 
 AIMS = {
@@ -206,6 +201,19 @@ def test_each_aim_stands_beside_what_is_reached() -> None:
             assert cell == "; ".join(_beside_an_aim(figure, aim) for figure in figures), row
 
 
+def test_the_readme_shows_each_row_that_misses_its_aim() -> None:
+    rows = _rows(_as_root())
+    missed = {
+        source
+        for row, sources in AIMS.items()
+        for cell in rows[row][2:]
+        for source, figure in zip(sources, cell.split("; "), strict=False)
+        if figure.startswith("**")
+    }
+    assert missed - set(MEASURED.values()) == set()
+    assert "open, close; base, cold" in missed
+
+
 def _beside_an_aim(figure: str, aim: str) -> str:
     """Return a multiple as the table of aims has it: bold if it is more than its aim."""
     number = figure.removeprefix("x")
@@ -216,9 +224,8 @@ def test_the_readme_has_the_figures_that_were_measured() -> None:
     measured = _rows(_as_root())
     readme = " ".join((ROOT / "README.md").read_text().split())
     shown = _rows((ROOT / "README.md").read_text())
-    for row, sources in MEASURED.items():
-        for column, cell in zip((2, 3), shown[row], strict=True):
-            assert cell == "; ".join(_rounded(measured[source][column].removeprefix("x")) for source in sources), row
+    for row, source in MEASURED.items():
+        assert shown[row] == [_rounded(measured[source][column].removeprefix("x")) for column in (2, 3)], row
     assert len([row for row in shown.values() if row[0][:1].isdigit()]) == len(MEASURED)
     inside = measured["yolofs run -- make -j2, of native make; C project of 60 sources and 30 headers"][3]
     peer, ours = measured["make -j2; C project of 60 sources and 30 headers"][-1].split("; ")
