@@ -12,7 +12,7 @@ from yolofs.system.work_directories import left_behind
 
 
 @pytest.mark.mount
-def test_what_it_worked_in_goes_with_the_next_gc(yolofs: Program) -> None:
+def test_gc_removes_what_a_status_worked_in_that_was_killed(yolofs: Program) -> None:
     subprocess.run(["git", "init", "-q"], cwd=yolofs.project, check=True)
     (yolofs.project / ".gitignore").write_text("*.o\n")
     with yolofs.mounted() as view:

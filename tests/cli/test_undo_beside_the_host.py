@@ -70,7 +70,7 @@ def test_a_redo_does_not_take_the_hosts_file_for_what_the_undo_has_brought_back(
     assert [kept.read_text() for kept in yolofs.session.glob("commits/3/replaced/**/host")] == ["the host's\n"]
 
 
-def test_without_the_host_a_redo_is_a_commit(undone_up_to_a_directory: Program) -> None:
+def test_a_deleted_directory_whose_undo_is_finished_is_committed_again(undone_up_to_a_directory: Program) -> None:
     yolofs = undone_up_to_a_directory
     yolofs("commit", "--continue")
     assert "!" not in yolofs("status").out

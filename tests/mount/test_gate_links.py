@@ -90,7 +90,7 @@ def test_what_one_may_not_read_is_not_read_though_no_other_name_is_known(linked:
         open(at(view, "guarded/f"), "rb").close()
 
 
-def test_the_question_is_about_the_guarded_name(linked: Path, mounted: Mounter) -> None:
+def test_the_ask_about_a_hard_link_is_about_its_guarded_name(linked: Path, mounted: Mounter) -> None:
     rule = path_rule(linked, "guarded", RuleState.WRITE_ASK)
     view = mounted(book=book(linked, rule), asker=(answers := Answers(Decision.ALLOW)))
     append(at(view, "open/f"))

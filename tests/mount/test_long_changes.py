@@ -145,7 +145,7 @@ def test_other_requests_are_answered_during_a_truncation_whatever_the_transport(
     assert long.path.read_bytes() == DATA[:SMALL]
 
 
-def test_what_is_less_waits_for_no_thread(long: LongView) -> None:
+def test_small_changes_of_the_room_of_a_file_wait_for_no_thread(long: LongView) -> None:
     with long.busy():
         by_fd(long.path, lambda fd: os.ftruncate(fd, LARGE - MUCH_FREED // 2))
         by_fd(long.path, lambda fd: fallocate(fd, 0, LARGE, MUCH_ALLOCATED // 2))

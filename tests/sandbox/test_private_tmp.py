@@ -377,7 +377,7 @@ def test_a_work_tree_that_its_repository_does_not_know_shows_nothing_of_it(tmp_p
         assert sh(yolofs, f"test ! -e {repository} && echo not there") == "not there\n"
 
 
-def test_a_home_in_tmp_is_the_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_in_tmp_is_shown_as_the_view_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     (home / "project").mkdir(parents=True)
     (home / "notes").write_text("notes\n")

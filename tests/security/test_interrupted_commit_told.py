@@ -125,7 +125,7 @@ def test_whoever_agrees_at_the_terminal_has_it_finished_and_is_told_what_it_is(t
 
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("\n", 1), ("\x03", 130), ("\x04", 1)])
 @pytest.mark.some(2)
-def test_whoever_does_not_agree_has_nothing_done(tmp_path: Path, answer: str, code: int) -> None:
+def test_an_interrupted_commit_is_not_finished_unless_the_user_agrees(tmp_path: Path, answer: str, code: int) -> None:
     project, expected = interrupted(tmp_path)
     before, files = tree_of(project), sorted(session_of(project).rglob("*"))
     with Terminal(project, ["commit"], size=(200, 40)) as terminal:

@@ -17,6 +17,38 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/design").glob("*.md")), *sort
 IMPORTS_OF_TESTS = re.compile(r"^ *(?:from tests[\w.]* import (?:\([^)]*\)|.+)|import tests\.[\w.]+.*)$", re.MULTILINE)
 
 
+ON_TWO_FLOORS = {
+    "asks": "the command, and the queue of which it shows what waits",
+    "commit": "the command, and what a session does for it",
+    "conflicts": "what settles them in a review, and what finds them",
+    "diff": "the command, and what it does without click",
+    "feedback": "the command, and the notes that it prints",
+    "handshake": "the same talk with the kernel, in each of two transports",
+    "hunks": "the command, and what it lists",
+    "interrupted": "what a command asks about such a commit, and what is known of it",
+    "long_changes": "the threads that make them, and what they make",
+    "main": "where a program begins: the command line's, and the daemon's",
+    "mount": "the command, and what it makes",
+    "private_tmp": "what a run says of it, and what it is",
+    "progress": "how it is shown, and how it is told",
+    "restore": "the command, and what a session does for it",
+    "runs": "the command, and what it lists",
+    "screen": "a whole terminal: of the review, and of the asks",
+    "snapshot": "the command, and what it does without click",
+    "status": "the command, and what it does without click",
+    "timeline": "the command, and what it shows",
+    "transport": "what a mount wants of one, and the two that there are",
+    "trust": "the command, the settings that wait for it, and what was agreed to",
+    "undo": "the command, and what a session does for it",
+}
+"""The names that several modules have, each with the idea that these have in common."""
+
+
+def test_modules_share_a_name_only_where_they_are_one_idea_on_several_floors() -> None:
+    names = [path.stem for top in TOPS for path in python_files(top)]
+    assert {name for name in names if names.count(name) > 1} - {"__init__"} == set(ON_TWO_FLOORS)
+
+
 def packages_that_list_modules() -> Iterator[Path]:
     """Yield the packages whose docstring has a list: ``::``, then a line for each module."""
     for top in TOPS:

@@ -25,7 +25,7 @@ def functions(nodes: list[ast.stmt], holder: str = "") -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("file", "name"), STEPS)
-def test_each_step_is_a_function_of_that_file(file: str, name: str) -> None:
+def test_each_step_of_a_walk_names_a_function_of_its_file(file: str, name: str) -> None:
     assert name in set(functions(ast.parse((ROOT / file).read_text()).body))
 
 

@@ -64,7 +64,7 @@ def test_a_kept_line_and_no_new_one_is_the_old_text() -> None:
     assert edited(first, BEFORE, AFTER, patch) == b"1\n2\n3\n4\n5\n6\n7\neight"
 
 
-def test_with_no_line_left_there_is_no_edit() -> None:
+def test_an_edited_hunk_without_a_line_is_no_edit() -> None:
     first, _ = hunks(BEFORE, AFTER)
     assert edited(first, BEFORE, AFTER, b"# nothing\n") is None
     assert edited(first, BEFORE, AFTER, b"") is None

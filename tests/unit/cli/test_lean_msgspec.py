@@ -62,7 +62,7 @@ print(msgspec.json.encode(uuid.UUID(int=1)), msgspec.json.schema(int), hasattr(m
     assert said_by(script) == """b'"00000000-0000-0000-0000-000000000001"' {'type': 'integer'} True\n"""
 
 
-def test_what_has_been_imported_stays_as_it_is() -> None:
+def test_modules_that_were_imported_before_msgspec_stay_as_they_are() -> None:
     script = """
 import msgspec, uuid
 from yolofs.cli.lean_msgspec import import_msgspec

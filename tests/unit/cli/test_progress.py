@@ -52,7 +52,7 @@ def test_of_many_things_the_bar_is_told_now_and_then_and_at_the_end(told: list[i
     assert told[-1] == 20_000
 
 
-def test_of_few_things_the_bar_is_told_each(told: list[int]) -> None:
+def test_the_progress_bar_moves_with_each_of_a_few_things(told: list[int]) -> None:
     """One of them may take long."""
     with progress.bar("working") as update:
         for done in range(1, 11):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, have_linked
-from tests.unit.commit.committing import open_scribe
+from tests.unit.commit.base_to_commit_to import open_scribe
 
 
 @pytest.fixture(params=["copied", "linked"])

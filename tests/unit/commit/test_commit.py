@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, contents, lacks_renameat2, scan
-from tests.unit.commit.committing import OLD, check, open_scribe, read, stat_of, work_on_everything
+from tests.unit.commit.base_to_commit_to import OLD, check, open_scribe, read, stat_of, work_on_everything
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.copy_log import FileNumbers

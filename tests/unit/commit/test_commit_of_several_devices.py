@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commit_model import CommitScribe, contents, scan
 from tests.support.required import do_without
-from tests.unit.commit.committing import OLD, open_scribe, read, stat_of, work_on_everything
+from tests.unit.commit.base_to_commit_to import OLD, open_scribe, read, stat_of, work_on_everything
 from yolofs.commit import execute
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.plan import Rewrite

@@ -156,7 +156,7 @@ def test_every_kind_becomes_every_other(tmp_path: Path, before: Kind, way: str) 
     assert len(seen) == len(Kind)
 
 
-def test_no_kind_is_left_out() -> None:
+def test_the_matrix_has_all_pairs_of_the_kinds_of_files() -> None:
     names = "absent file/empty directory/full directory/symlink/dangling symlink/fifo/hard link".replace(" ", "/", 1)
     assert [kind.value for kind in Kind] == names.split("/")
     assert len(pairs()) == 64

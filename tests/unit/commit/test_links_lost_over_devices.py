@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.commit_model import CommitScribe
 from tests.support.second_disk import mounted_disk
-from tests.unit.commit.committing import open_scribe
+from tests.unit.commit.base_to_commit_to import open_scribe
 from yolofs.commit import execute
 from yolofs.paths import RelPath
 

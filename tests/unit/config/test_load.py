@@ -151,7 +151,7 @@ def test_a_mistake_in_the_settings_is_told_in_one_line(text: str, message: str) 
     assert caught.value.message == f".yolofs.toml{message}"
 
 
-def test_what_only_looks_like_a_zero_byte_is_none() -> None:
+def test_an_escape_in_a_literal_string_is_no_zero_byte() -> None:
     assert parse(rb"scratch = ['a\u0000']").scratch == (r"a\u0000",)
 
 

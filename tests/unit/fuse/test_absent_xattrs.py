@@ -113,7 +113,7 @@ def test_what_the_host_sets_in_base_shows_at_once(handlers: Handlers, base: Path
 
 @NAMES
 @pytest.mark.parametrize("is_staged", [False, True], ids=["base", "staged"])
-def test_what_is_set_in_the_view_shows_at_once(handlers: Handlers, name: bytes, *, is_staged: bool) -> None:
+def test_an_attribute_that_was_absent_shows_once_it_is_set(handlers: Handlers, name: bytes, *, is_staged: bool) -> None:
     number = at(handlers, name)
     if is_staged:
         handlers.setattr(number, 0o750, None, None, None, None, None)

@@ -80,7 +80,7 @@ def test_what_another_request_created_meanwhile_is_there(handlers: Handlers) -> 
     create(handlers, directory, b"new")
 
 
-def test_a_name_that_came_by_a_rename_is_there(handlers: Handlers) -> None:
+def test_a_name_that_was_absent_is_there_after_a_rename_to_it(handlers: Handlers) -> None:
     directory = number_of(handlers, b"d")
     assert handlers.lookup(directory, b"new").attr is None
     handlers.rename(directory, b"there", directory, b"new", 0)

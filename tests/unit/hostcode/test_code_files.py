@@ -579,7 +579,7 @@ def test_of_most_names_is_seen_at_a_glance_that_they_are_no_code(name: bytes) ->
     assert table.anywhere.first_names.may_hold(b".envrc.local")
 
 
-def test_names_count_in_any_case(scribe: Scribe) -> None:
+def test_host_code_is_marked_whatever_the_case_of_its_name(scribe: Scribe) -> None:
     """FAT, exFAT, NTFS and SMB find a file by its name in any case."""
     names = {
         "p/.ENVRC": "directory",

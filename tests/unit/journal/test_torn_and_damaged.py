@@ -56,7 +56,7 @@ def test_a_torn_tail_is_moved_aside_and_the_rest_is_kept(path: bytes, tail: byte
         assert journal.torn_bytes == 0
 
 
-def test_torn_tails_add_up(path: bytes) -> None:
+def test_a_torn_tail_is_put_behind_those_that_were_cut_before(path: bytes) -> None:
     write(path)
     for tail in (b"one", b"two"):
         append_raw(path, tail)

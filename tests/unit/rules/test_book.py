@@ -87,7 +87,7 @@ def test_of_patterns_the_name_comes_first_and_then_the_longest_ending() -> None:
     ]
 
 
-def test_an_ending_may_be_all_of_a_name() -> None:
+def test_a_pattern_for_an_ending_fits_a_name_that_is_nothing_else() -> None:
     """As in .gitignore: what protects keys had better not leave one out."""
     found = book({"**/*.pem": "deny", "/": "allow"})
     assert [state(found, path) for path in ("/.pem", "/a.pem", "/.a.pem", "/pem", "/..pem")] == [
@@ -129,7 +129,7 @@ def test_a_whole_keeps_patterns_of_its_own_and_of_farther_sources_out() -> None:
     assert state(found, "/etc/a.pem") == "hidden"
 
 
-def test_a_whole_leaves_nearer_rules_in_force() -> None:
+def test_a_rule_for_a_whole_directory_leaves_nearer_rules_in_force() -> None:
     found = book(
         {"/tmp/**": "allow", "**/.env": "hidden", "/tmp/**/*.c": "ask", "/tmp/p": "allow", "/tmp/p/q/**": "deny"}
     )

@@ -28,7 +28,7 @@ def state(path: str, *, project: str = PROJECT, home: str = HOME) -> str:
     return RuleBook(preset_rules(project.encode(), home.encode(), 1000)).at(path.encode()).state.value
 
 
-def test_the_page_is_what_the_code_says() -> None:
+def test_the_page_of_built_in_rules_is_what_the_table_says() -> None:
     assert PAGE.read_text() == render_preset(), (
         "run: python -m yolofs.cli.pages.reference preset > docs/reference/preset.md"
     )

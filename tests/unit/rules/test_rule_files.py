@@ -53,7 +53,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(tmp_path)
 
 
-def test_the_nearest_source_counts(place: Place) -> None:
+def test_of_rules_for_one_path_that_of_the_nearest_level_decides(place: Place) -> None:
     path = place.project / "x"
     assert place.decide(path) == ("allow", "built-in: The project")
     expected = []

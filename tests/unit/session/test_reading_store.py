@@ -131,6 +131,6 @@ def test_a_file_that_no_journal_names_goes_at_once(view: View) -> None:
         assert view.store == set()
 
 
-def test_where_there_is_no_store_nothing_is_held(tmp_path: Path) -> None:
+def test_reading_begins_where_there_is_no_store(tmp_path: Path) -> None:
     with reading_store(bytes(tmp_path / "nowhere")):
         pass

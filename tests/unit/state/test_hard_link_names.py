@@ -249,7 +249,7 @@ def test_two_files_that_would_be_one_are_refused(planned: Planned) -> None:
     assert "would put something else at c than" in planned.refused(*steps)
 
 
-def test_what_stays_staged_is_to_show_the_same(planned: Planned) -> None:
+def test_a_rest_that_would_not_show_the_view_is_refused(planned: Planned) -> None:
     planned.scribe.rename(b"a", b"c")
     tree, base = planned.scribe.tree, planned.scribe.base
     nothing = Plan(base.root, ())

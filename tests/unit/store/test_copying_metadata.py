@@ -281,7 +281,7 @@ def test_a_given_stat_counts_instead_of_the_sources(room: bytes) -> None:
     assert (mode_of(dst), os.lstat(dst).st_mtime_ns) == (0o600, 2)
 
 
-def test_times_can_be_left_out(room: bytes) -> None:
+def test_copying_metadata_can_leave_out_the_times(room: bytes) -> None:
     src, dst = make(room + b"/src", mode=0o600), make(room + b"/dst")
     os.utime(dst, ns=(3, 4))
     copy_metadata(src, dst, times=False)

@@ -287,7 +287,7 @@ def test_directories_that_do_not_count_do_not_though_what_is_in_them_does(top: t
     assert measure(fd, 100, without=[b"x/project"]) == Measured(os.lstat(directory / "x/file").st_blocks * 512)
 
 
-def test_of_many_names_only_some_are_looked_at(top: tuple[Path, int]) -> None:
+def test_measuring_a_directory_stops_after_so_many_names(top: tuple[Path, int]) -> None:
     directory, fd = top
     for number in range(30):
         (directory / f"{number}").mkdir()

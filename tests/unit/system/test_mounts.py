@@ -29,7 +29,7 @@ def test_lines_that_make_no_sense_are_passed_over() -> None:
     assert mounts._parse(b"1 2 3\n") is None
 
 
-def test_the_own_mounts_are_read() -> None:
+def test_the_mounts_of_this_process_are_read() -> None:
     (root,) = [entry for entry in read_mounts() if entry.mountpoint == b"/"][-1:]
     st = os.stat("/")
     assert root.device == b"%d:%d" % (os.major(st.st_dev), os.minor(st.st_dev))

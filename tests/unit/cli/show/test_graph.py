@@ -101,6 +101,6 @@ def test_every_generation_has_a_row(count: int) -> None:
     assert len([line for line in drawn(moves) if line[-1].isdigit()]) == 3 * count + 1
 
 
-def test_what_is_written_anew_goes_straight_on() -> None:
+def test_a_state_that_is_written_anew_goes_on_with_its_line_of_the_graph() -> None:
     nodes = Timeline([Snapshot(1), Snapshot(1), marker_of_whole_state(1), Snapshot(1)]).nodes()
     assert [row.beside + row.below for row in draw_graph(nodes, UNICODE)] == ["●", "●", "●", "●", "◉"]

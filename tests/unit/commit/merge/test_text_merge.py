@@ -79,7 +79,7 @@ def test_lines_that_both_sides_changed_differently_stand_between_marks() -> None
 
 
 @pytest.mark.usefixtures("way")
-def test_marks_end_lines_as_the_text_does() -> None:
+def test_the_marks_of_a_merge_have_the_line_endings_of_the_text() -> None:
     merged = merge_texts(b"1\r\nours\r\n3\r\n", b"1\r\n2\r\n3\r\n", b"1\r\ntheirs\r\n3\r\n")
     assert merged.content == b"1\r\n<<<<<<< staged\r\nours\r\n=======\r\ntheirs\r\n>>>>>>> base\r\n3\r\n"
     assert has_marks(merged.content)
@@ -227,7 +227,7 @@ def test_only_what_is_surely_apart_is_merged_without_a_diff(
 
 
 @pytest.mark.parametrize("mark", [b"<<<<<<< staged", b">>>>>>> base"])
-def test_half_of_the_marks_is_a_mark_too(mark: bytes) -> None:
+def test_a_single_mark_of_a_merge_counts_as_marks(mark: bytes) -> None:
     assert has_marks(b"a\n" + mark + b"\nb\n")
 
 

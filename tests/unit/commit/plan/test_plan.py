@@ -42,7 +42,7 @@ PLAN = Plan(
 )
 
 
-def test_every_step_has_a_line() -> None:
+def test_each_kind_of_step_is_told_in_a_line() -> None:
     assert list(PLAN.lines()) == [
         'take "d/\\377\\n" out of the way',
         "remove a",

@@ -24,7 +24,7 @@ def test_a_selection_without_options_holds_the_project_alone() -> None:
     assert [selection.has(path) for path in (b"p/a", b"p/build/a", b"tmp/a", b"a")] == [True, False, False, False]
 
 
-def test_paths_alone_count_wherever_they_lie() -> None:
+def test_a_selection_of_paths_takes_them_in_any_region() -> None:
     selection = Selection(REGIONS, paths=(RelPath(b"tmp/a"),))
     assert [selection.has(path) for path in (b"tmp/a", b"tmp/a/b", b"tmp/ab", b"p/a")] == [True, True, False, False]
 

@@ -390,7 +390,7 @@ def test_a_line_whose_end_does_not_come_in_time_is_hung_up_on(
     serve(tmp_path, talk)
 
 
-def test_between_lines_a_client_may_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_may_be_silent_between_two_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def talk(connect: Callable[[], Client], fake: Fake, served: Server) -> None:
         client = connect()
         await client.call(call("info"))

@@ -155,7 +155,7 @@ class TestTasks:
         loop.run(main())
         assert names == ["main", "pyfuse-02"]
 
-    def test_a_loop_runs_once(self, loop: DeviceLoop) -> None:
+    def test_running_a_device_loop_a_second_time_is_an_error(self, loop: DeviceLoop) -> None:
         async def main() -> None:
             pass
 

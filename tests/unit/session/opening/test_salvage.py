@@ -139,7 +139,7 @@ def test_a_rest_that_contradicts_itself_is_refused(path: bytes) -> None:
     assert sorted(os.listdir(os.path.dirname(path))) == [b"journal"]
 
 
-def test_of_a_torn_tail_nothing_can_be_kept(path: bytes) -> None:
+def test_no_record_can_be_kept_of_a_torn_tail(path: bytes) -> None:
     damage = harmed(path, *LINES, b"S 1")
     assert damage.is_torn
     assert keep_rest(path, damage).bodies == []
