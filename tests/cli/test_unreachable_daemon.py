@@ -66,7 +66,7 @@ def test_unmount_force_ends_an_unreachable_daemon_and_keeps_what_is_staged(unrea
     assert "not mounted" in unreachable("unmount", "--force").err
 
 
-def test_a_daemon_that_was_killed_is_not_taken_for_one(yolofs: Program) -> None:
+def test_a_killed_daemon_is_not_taken_for_one_that_runs(yolofs: Program) -> None:
     yolofs("mount", "--root", ".")
     kill(yolofs.daemon["pid"])
     assert "the daemon has died" in yolofs("status").out

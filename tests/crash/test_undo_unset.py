@@ -72,7 +72,7 @@ def test_metadata_that_an_undo_could_not_set_is_told_and_is_no_drift(
     assert {path: node.content for path, node in now.items()} == {path: node.content for path, node in after.items()}
 
 
-def test_a_change_by_the_host_after_such_an_undo_is_drift(project: bytes) -> None:
+def test_a_change_by_the_host_after_an_undo_that_could_not_set_all_is_drift(project: bytes) -> None:
     with Session.open(project, SessionAccess.WRITE) as session:
         with Faults(errno.EPERM, range(1 << 30), only="utime").at_work():
             undo(session, choose_commit(session, 1))

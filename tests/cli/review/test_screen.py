@@ -29,7 +29,7 @@ def test_the_first_screen_has_deletions_first_and_the_lines_of_what_the_cursor_i
         assert terminal.wait() == 0
 
 
-def test_enter_counts_too_that_was_typed_before_the_screen_was_there(yolofs: Program, view: Path) -> None:
+def test_enter_that_was_typed_before_the_screen_was_there_counts(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.type("/new.txt\r")  # the terminal, which is not raw yet, makes a line feed of it
         terminal.wait_for_screen("+first", gone="/new.txt")

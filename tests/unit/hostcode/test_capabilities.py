@@ -32,7 +32,7 @@ def test_a_file_with_capabilities_is_marked_if_somebody_may_run_it(scribe: Scrib
 
 @pytest.mark.root_only
 @pytest.mark.parametrize("name", [CAPABILITY, "trusted.note"])
-def test_a_file_that_gets_or_loses_nothing_but_such_an_attribute_is_changed(scribe: Scribe, name: str) -> None:
+def test_a_file_that_gets_or_loses_nothing_but_capabilities_is_changed(scribe: Scribe, name: str) -> None:
     top = Path(os.fsdecode(scribe.base.root))
     for path in ("gets", "loses", "keeps"):
         (top / path).touch(mode=0o755)

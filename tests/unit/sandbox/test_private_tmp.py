@@ -67,7 +67,7 @@ def test_a_tmp_that_is_the_project_or_the_home_is_the_views(
     assert chosen(tmp_path, project, home) == TmpChoice(tops[1:])
 
 
-def test_in_a_project_around_both_tmps_these_are_the_views(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
+def test_a_project_around_both_tmps_has_them_from_the_view(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     assert chosen(tmp_path, ".") == TmpChoice()
 
 

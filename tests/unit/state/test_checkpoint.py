@@ -72,12 +72,12 @@ def test_what_was_fresh_is_written_in_place_and_what_was_not_is_not(driver: Core
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", b"\x00" * 100])
-def test_a_checkpoint_that_cannot_be_read_is_as_none(driver: CoreDriver, damage: bytes) -> None:
+def test_a_checkpoint_that_cannot_be_read_is_not_used(driver: CoreDriver, damage: bytes) -> None:
     path_of(driver).write_bytes(damage)
     assert not is_used(driver)
 
 
-def test_a_checkpoint_that_is_cut_anywhere_or_has_a_wrong_byte_is_as_none(driver: CoreDriver) -> None:
+def test_a_checkpoint_that_is_cut_anywhere_or_has_a_wrong_byte_is_not_used(driver: CoreDriver) -> None:
     data = path_of(driver).read_bytes()
     for at in range(0, len(data), 7):
         path_of(driver).write_bytes(data[:at])
@@ -86,7 +86,7 @@ def test_a_checkpoint_that_is_cut_anywhere_or_has_a_wrong_byte_is_as_none(driver
         assert checkpoint.read(driver.session.directory) is None
 
 
-def test_a_checkpoint_of_another_journal_is_as_none(driver: CoreDriver) -> None:
+def test_a_checkpoint_of_another_journal_is_not_used(driver: CoreDriver) -> None:
     data = path_of(driver).read_bytes()
     driver.abort()
     assert not path_of(driver).exists()
@@ -101,7 +101,7 @@ def test_a_checkpoint_of_another_journal_is_as_none(driver: CoreDriver) -> None:
     assert not driver.session.journal.known_bytes
 
 
-def test_a_checkpoint_of_a_journal_that_was_cut_is_as_none(driver: CoreDriver) -> None:
+def test_a_checkpoint_of_a_journal_that_was_cut_is_not_used(driver: CoreDriver) -> None:
     journal = Path(os.fsdecode(driver.session.journal.path))
     driver.session.close()
     lines = journal.read_bytes().rstrip(b"\0").splitlines(keepends=True)
@@ -150,7 +150,7 @@ def test_readers_use_a_checkpoint_and_a_commit_ends_it(driver: CoreDriver) -> No
     assert driver.read(b"a") == b"12"
 
 
-def test_a_reader_writes_one_while_the_session_goes_on(driver: CoreDriver) -> None:
+def test_a_reader_writes_a_checkpoint_while_the_session_goes_on(driver: CoreDriver) -> None:
     with Session.open(driver.root, SessionAccess.READ, root=driver.root) as reader:
         driver.create(b"c", b"4", 0o644)
         driver.snapshot()
@@ -197,7 +197,7 @@ def test_a_reader_whose_journal_has_ended_writes_none(driver: CoreDriver) -> Non
         assert not path_of(driver).exists()
 
 
-def test_what_a_killed_writer_has_left_of_one_goes_with_the_journal(driver: CoreDriver) -> None:
+def test_what_a_killed_writer_has_left_of_a_checkpoint_goes_with_the_journal(driver: CoreDriver) -> None:
     left = path_of(driver).with_name("checkpoint.new")
     left.write_bytes(b"half")
     driver.session.put_away(None)

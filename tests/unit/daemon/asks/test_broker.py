@@ -54,7 +54,7 @@ def test_an_ask_tells_who_asks_and_who_started_it(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("pid", [0, 2**22 - 1])
-def test_whoever_cannot_be_seen_is_asked_about_all_the_same_and_waits(pid: int) -> None:
+def test_a_process_that_cannot_be_seen_is_asked_about_and_waits(pid: int) -> None:
     async def test(driver: Driver) -> None:
         (ask,) = await driver.asks(b"/a", pid=pid)
         assert ask.waiters[0].requester == Requester(pid)
