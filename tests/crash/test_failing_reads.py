@@ -16,7 +16,7 @@ from tests.support.every_kind_of_step import populate, work
 from tests.support.injected_faults import Faults
 from tests.support.looks import exactly
 from tests.support.memory_disk import memory_directory
-from yolofs.commit.apply import execution, other_devices, part_links, step_log
+from yolofs.commit.apply import execution, kept_copies, other_devices, step_log
 from yolofs.commit.apply.recovery.found_files import place_for
 from yolofs.commit.plan.last_check import check_names
 from yolofs.commit.plan.plan import Remove
@@ -107,7 +107,7 @@ def test_a_commit_whose_end_is_settled_is_not_taken_back(place: Path, monkeypatc
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patch, Session.open(project, SessionAccess.WRITE) as session:
-        patch.setattr(execution, "note_parted", fail)
+        patch.setattr(execution, "note_kept_copies", fail)
         with pytest.raises(CommitError):
             commit(session)
     after = exactly(Path(os.fsdecode(project)))
@@ -144,7 +144,7 @@ def test_a_failing_read_gives_no_place_in_found_that_may_be_taken(place: Path) -
 
 NOTES: dict[str, tuple[str, bytes, Callable[[bytes], object]]] = {
     "folders on other devices": ("far", b"[]", other_devices.noted_paths),
-    "names parted": ("parted", b"[]", part_links.parted_from),
+    "names parted": ("parted", b"[]", kept_copies.files_of_kept_copies),
     "steps done": ("progress", b"0\n", step_log.read),
     "what was put back": ("restored", b"[]", restored.read),
     "what it undoes": ("undoes", b'{"commit":1,"is_whole":true}', read_undoes),

@@ -17,7 +17,7 @@ from tests.support.commit_model import scan
 from tests.support.core_driver import CoreDriver
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
-from yolofs.commit.apply import execution, part_links
+from yolofs.commit.apply import execution, kept_copies
 from yolofs.paths import Generation
 from yolofs.session.commit import commit, look_at_base, split_staged
 from yolofs.session.ending_interrupted import finish_interrupted
@@ -117,8 +117,8 @@ def _do_and_be_killed(project: bytes, does: Callable[[bytes], None], call: int) 
             os.kill(os.getpid(), signal.SIGKILL)
         left -= left > 0
 
-    really = part_links.note_parted
-    pytest.MonkeyPatch().setattr(execution, "note_parted", begin)
+    really = kept_copies.note_kept_copies
+    pytest.MonkeyPatch().setattr(execution, "note_kept_copies", begin)
     faults = Faults(0, range(0))
     faults.before_each = count
     with faults.at_work():

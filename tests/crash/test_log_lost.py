@@ -22,7 +22,7 @@ def test_a_commit_is_undone_whose_log_was_lost(tmp_path: Path, kept_lines: int) 
     project = tmp_path / "project"
     expected = prepare(project)
     before = tree_of(project)
-    words = ["yolofs.commit.apply.steps:Steps.copy_apart", "1", "", "commit", "--yes"]
+    words = ["yolofs.commit.apply.steps:Steps.copy_kept_files", "1", "", "commit", "--yes"]
     assert run_code(_KILLED, words, project).returncode == -signal.SIGKILL
     program = Program(project)
     log = program.session / "commits/1/progress"

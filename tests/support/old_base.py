@@ -62,7 +62,7 @@ def all_done(scribe: CommitScribe, parking: bytes) -> Plan:
     plan = scribe.plan()
     killed_after(
         Steps,
-        "copy_apart",
+        "copy_kept_files",
         lambda *_: True,
         lambda: execute(plan, scribe.store, parking=parking, is_spare=lambda _: False),
     )

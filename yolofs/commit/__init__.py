@@ -67,7 +67,7 @@ In the order in which a commit goes through them::
       trees        copies and compares whole directories, where no rename reaches
       by_names     moves a directory name by name, where the filesystem renames none
       copy_log     what was copied to another device, and which copy it is
-      part_links   separates what a commit keeps from files that it is still a name of
+      kept_copies  copies what a commit keeps of files that still have other names
       given_ctimes  ctimes that a commit itself has changed, and not the host
       unset_metadata  which times, modes, owners and attributes could not be set
       host_edits   what the host has changed since the look for drift

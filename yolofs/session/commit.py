@@ -327,7 +327,7 @@ def note_arrived(session: Session, came: PutInPlace) -> None:
         OSError: it cannot be noted.
     """
     stamps = set(came.stamps)
-    for before in came.parted:
+    for before in came.files_that_lost_names:
         file = session.base.on_disk(before.device, before.inode)
         name = find_name_near(session.base, [file], RelPath(before.near))
         st = session.base.look(name)

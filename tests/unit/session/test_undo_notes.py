@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.core_driver import CoreDriver
-from yolofs.commit.apply.part_links import note_parted
+from yolofs.commit.apply.kept_copies import note_kept_copies
 from yolofs.commit.undo.commits_around import LaterCommit
 from yolofs.session import undo as undoing
 from yolofs.session.history import ended_commits as ended
@@ -67,7 +67,7 @@ def test_adding_a_note_syncs_the_directory_it_lies_in(tmp_path: Path, monkeypatc
     restored.add(os.fsencode(tmp_path), {(1, 2)})
     assert synced[-1] == str(tmp_path)
     synced.clear()
-    note_parted(os.fsencode(tmp_path), {b"1": (2, 3)})
+    note_kept_copies(os.fsencode(tmp_path), {b"1": (2, 3)})
     assert synced[-1] == str(tmp_path)
 
 

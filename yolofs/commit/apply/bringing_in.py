@@ -11,7 +11,7 @@ from functools import cached_property
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.directories import rename_with
 from yolofs.commit.apply.keeping import NO_LINK, Arrival, Keeping
-from yolofs.commit.apply.part_links import names_of_several
+from yolofs.commit.apply.kept_copies import names_of_several
 from yolofs.commit.apply.places import COPIED, Spot, spot_of_copy
 from yolofs.commit.apply.ready import LINKED
 from yolofs.commit.apply.trees import names_elsewhere, stamps_below

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
-from yolofs.commit.apply.part_links import metadata_of
+from yolofs.commit.apply.kept_copies import metadata_of
 from yolofs.commit.plan.plan import MetadataBefore
 from yolofs.store import copying
 from yolofs.store.copying import at

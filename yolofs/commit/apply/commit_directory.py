@@ -14,7 +14,7 @@
     commits/N/unset         what could not be set of metadata (``unset_metadata``)
     commits/N/unset-back    the same of taking it back
     commits/N/copied        what was copied to another device, and as what (``copy_log``)
-    commits/N/parted        of which files of base ``replaced`` has a copy (``part_links``)
+    commits/N/parted        of which files of base ``replaced`` has a copy (``kept_copies``)
     commits/N/settled       written when all steps are durable: there is no way back any more
     commits/N/back          written first, if what is done of it is to be undone
     commits/N/found         what the host had put in the way of that

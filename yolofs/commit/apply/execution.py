@@ -30,8 +30,8 @@ from yolofs.commit.apply.commit_directory import (
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.given_ctimes import Arrived, find_what_came, note_before
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
+from yolofs.commit.apply.kept_copies import copies_noted, names_in, note_kept_copies, put_in_place
 from yolofs.commit.apply.linking import Spare, is_spare_never
-from yolofs.commit.apply.part_links import copies_noted, names_in, note_parted, put_in_place
 from yolofs.commit.apply.places import SEAL
 from yolofs.commit.apply.ready import Looks
 from yolofs.commit.apply.recovery.found_files import paths_found
@@ -478,17 +478,17 @@ def _complete(
     """
     total = len(plan.steps)
     try:
-        copies = steps.copy_apart()
+        copies = steps.copy_kept_files()
         steps.release()
         if durable:
             steps.sync()
         is_settled = is_there(os.path.join(parking, SETTLED))
         if (copies or steps.has_leftovers or steps.has_links) and not is_settled:  # from here on there is no way back
             write_new(parking, SETTLED, b"", durable=durable)
-        note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
+        note_kept_copies(parking, names_in(copies, os.path.join(parking, b"replaced")))
         copy_log.add(parking, copies_noted(copies), durable=durable)
         noted = note_before(parking, copies, plan) if arrived is not None else []
-        parted = put_in_place(copies, os.path.join(parking, b"new"))
+        ctimes = put_in_place(copies, os.path.join(parking, b"new"))
         had_leftovers = steps.has_leftovers
         steps.discard_leftovers()
         if is_again:  # a leftover may have gone, and its directory not have got its time back
@@ -502,7 +502,7 @@ def _complete(
             steps.sync()
         steps.release_store()
         if arrived is not None:
-            found = find_what_came(plan, parking, parted, noted, steps.left_out if knows_all else None)
+            found = find_what_came(plan, parking, ctimes, noted, steps.left_out if knows_all else None)
             stamps = steps.stamps_of_copies() | found.stamps | steps.stamps_of_links()
             arrived(found._replace(stamps=steps.with_swept(stamps)))
         steps.discard_notes()

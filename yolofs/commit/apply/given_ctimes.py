@@ -1,7 +1,7 @@
 """The ctimes that a commit itself has changed, by putting files in place, changing them, or taking
 names from them: these are not the host's doing.
 
-A file that loses names to a copy (:mod:`yolofs.commit.apply.part_links`) gets another ctime, and
+A file that loses names to a copy (:mod:`yolofs.commit.apply.kept_copies`) gets another ctime, and
 only the process that takes the names knows it.  So what each such file was is noted before.
 Whoever finishes the commit after a kill finds the file by that note.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from yolofs.commit.apply import step_log
-from yolofs.commit.apply.part_links import Ctimes, PartedCopy
+from yolofs.commit.apply.kept_copies import Ctimes, KeptCopy
 from yolofs.commit.plan.plan import Create, Duplicate, Plan, Remove, Rewrite, SetMetadata, directories_made
 from yolofs.paths import ROOT, RelPath, join
 from yolofs.store.restored import Stamp, by_names
@@ -54,7 +54,7 @@ class PutInPlace(NamedTuple):
     """What the host has changed since its step is not among these."""
     unset: frozenset[int]
     """The inode numbers of what may not look as the plan says, as not all of it could be set."""
-    parted: list[FileBefore]
+    files_that_lost_names: list[FileBefore]
     """Files that had lost names before this process began, or whose lost name no longer tells their
     ctime: they must be looked up.
     """
@@ -63,7 +63,7 @@ class PutInPlace(NamedTuple):
 Arrived: TypeAlias = Callable[[PutInPlace], None]
 
 
-def note_before(directory: bytes, copies: Sequence[PartedCopy], plan: Plan) -> list[FileBefore]:
+def note_before(directory: bytes, copies: Sequence[KeptCopy], plan: Plan) -> list[FileBefore]:
     """Note, durably, the files that are about to lose names to ``copies``; return all such notes.
 
     What the host has changed since its step is left out.
@@ -79,7 +79,7 @@ def note_before(directory: bytes, copies: Sequence[PartedCopy], plan: Plan) -> l
         known = []
     seen = _seen(step_log.read(directory)) if copies else {}
     noted = {(one.device, one.inode) for one in known}
-    new = [_before(apart, directory, plan) for apart in copies if apart.file not in noted]
+    new = [_before(one, directory, plan) for one in copies if one.file not in noted]
     new = [one for one in new if seen.get(one.inode) == one.ctime_ns]
     if new:
         replace_note(path, msgspec.json.encode([*known, *new]))
@@ -89,13 +89,13 @@ def note_before(directory: bytes, copies: Sequence[PartedCopy], plan: Plan) -> l
 def find_what_came(
     plan: Plan,
     directory: bytes,
-    parted: Mapping[int, Ctimes],
+    ctimes: Mapping[int, Ctimes],
     noted: Sequence[FileBefore],
     left_out: Collection[RelPath] | None,
 ) -> PutInPlace:
     """Return what came, as the log of a commit says.
 
-    ``parted`` are the ctimes of what has lost names just now, of the files ``noted``.  ``left_out``
+    ``ctimes`` are the ctimes of what has lost names just now, of the files ``noted``.  ``left_out``
     are the paths at which something could not be set; None if that is not known, as another
     process did some of it.
 
@@ -112,7 +112,7 @@ def find_what_came(
             stamps.add(by_names((line.came.inode, line.came.ctime_ns)))
     unknown: list[FileBefore] = []
     for before in noted:
-        times = parted.get(before.inode)
+        times = ctimes.get(before.inode)
         is_ours = times is not None and times.before == before.ctime_ns
         if times is not None and times.after is not None and is_ours:
             stamps.add((before.inode, times.after))
@@ -134,9 +134,9 @@ def _seen(lines: Sequence[step_log.LoggedStep]) -> dict[int, int]:
     return seen
 
 
-def _before(apart: PartedCopy, directory: bytes, plan: Plan) -> FileBefore:
-    st = os.lstat(apart.names[0])
-    slot, _, inside = os.path.relpath(apart.names[0], os.path.join(directory, b"replaced")).partition(b"/")
+def _before(one: KeptCopy, directory: bytes, plan: Plan) -> FileBefore:
+    st = os.lstat(one.names[0])
+    slot, _, inside = os.path.relpath(one.names[0], os.path.join(directory, b"replaced")).partition(b"/")
     kept = (step for step in plan.steps if isinstance(step, Remove) or getattr(step, "replaced", None) is not None)
     near = next((step.path for step in kept if b"%d" % getattr(step, "number", -1) == slot), ROOT)
     if inside:

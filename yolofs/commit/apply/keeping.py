@@ -11,7 +11,7 @@ import errno
 import os
 from typing import TypeAlias
 
-from yolofs.commit.apply import copy_log, part_links
+from yolofs.commit.apply import copy_log, kept_copies
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.preparing import Preparing
@@ -119,9 +119,9 @@ class Keeping(Preparing):
         """
         self._unlocked(source)
         self._as_seen.check(os.lstat(self._at(source)))
-        names = part_links.names_of_several(self._at(source), target.name)
-        part_links.note_parted(self._parking, names)
-        self._names_copied.update(part_links.stamps_of(self._at(source), target.name, names))
+        names = kept_copies.names_of_several(self._at(source), target.name)
+        kept_copies.note_kept_copies(self._parking, names)
+        self._names_copied.update(kept_copies.stamps_of(self._at(source), target.name, names))
         self._copy_tree(source, target, path)
 
     def _copy_tree(self, source: Spot, target: Spot, path: RelPath) -> None:

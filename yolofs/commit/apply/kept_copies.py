@@ -1,4 +1,4 @@
-"""Separating what a commit keeps of base from the files that it is still a name of.
+"""Copies of files that a commit keeps and that still have other names: they take the files' places.
 
 What was removed is in the folder ``replaced`` by a rename.  If it was one of several names of a
 file, the link count of the file would include it for ever, and programs that look at link counts
@@ -26,7 +26,7 @@ from yolofs.system import syscalls
 from yolofs.system.open_trees import OpenTree
 from yolofs.system.plain_files import read_note, replace_note
 
-_Parted: TypeAlias = tuple[bytes, int, int]
+_NameAndFile: TypeAlias = tuple[bytes, int, int]
 
 
 class BeforeWriting(NamedTuple):
@@ -64,7 +64,7 @@ class _DirectoryAsItWas(msgspec.Struct, frozen=True, array_like=True):
     mtime_ns: int
 
 
-class PartedCopy(NamedTuple):
+class KeptCopy(NamedTuple):
     """A copy that is to take the place of some names of a file."""
 
     copy: bytes
@@ -73,22 +73,22 @@ class PartedCopy(NamedTuple):
     file: FileNumbers
 
 
-def copy_apart(
+def copy_kept_files(
     replaced: bytes,
     new: bytes,
     originals: Callable[[], Mapping[FileNumbers, Original]],
     first: Collection[int],
-    parted: Mapping[bytes, FileNumbers],
-) -> list[PartedCopy]:
+    files_of_copies: Mapping[bytes, FileNumbers],
+) -> list[KeptCopy]:
     """Copy, into the folder ``new``, the files in ``replaced`` that have names elsewhere too, or
     were changed before they were moved there; return the copies.
 
     Both folders are on one device.  A copy is what the file was before the commit.  ``originals``
     tells that for files changed in place.  It is called only if there are files to copy, or if
-    files were changed ``first``, a list of inode numbers.  ``parted`` is as :func:`parted_from`
-    returns it.  What cannot be copied (the disk is full, it is another user's) stays the link that
-    it is.  Copies of an earlier attempt are removed.  Blocks: a copy takes as long as the file is
-    large.
+    files were changed ``first``, a list of inode numbers.  ``files_of_copies`` is what
+    :func:`files_of_kept_copies` returns.  What cannot be copied (the disk is full, it is another
+    user's) stays the link that it is.  Copies of an earlier attempt are removed.  Blocks: a copy
+    takes as long as the file is large.
 
     Raises:
         OSError: ``new`` cannot be worked in.
@@ -96,22 +96,22 @@ def copy_apart(
     for name in os.listdir(new):
         if name.startswith(_PREFIX):
             os.unlink(os.path.join(new, name))
-    copies: list[PartedCopy] = []
+    copies: list[KeptCopy] = []
     files = _files_with_names_elsewhere(replaced)
     known = originals() if files or first else {}
     if first:
         known_names = {name for _, names in files for name in names}
-        files += [one for one in _files_changed(replaced, known, parted) if known_names.isdisjoint(one[1])]
+        files += [one for one in _files_changed(replaced, known, files_of_copies) if known_names.isdisjoint(one[1])]
     for file, names in files:
         copy = os.path.join(new, _PREFIX + b"%d" % len(copies))
         original = known.get(file, names[0])
         if original is not None and _may_copy(names[0], original, copy):
-            copies.append(PartedCopy(copy, names, file))
+            copies.append(KeptCopy(copy, names, file))
     return copies
 
 
 def _files_changed(
-    replaced: bytes, known: Mapping[FileNumbers, Original], parted: Mapping[bytes, FileNumbers]
+    replaced: bytes, known: Mapping[FileNumbers, Original], files_of_copies: Mapping[bytes, FileNumbers]
 ) -> list[tuple[FileNumbers, list[bytes]]]:
     """Return the files in ``replaced`` that are, or are copies of, what is ``known`` to have been
     changed in place, and all their paths.
@@ -119,13 +119,13 @@ def _files_changed(
     found: dict[FileNumbers, tuple[FileNumbers, list[bytes]]] = {}
     for path, st in files_below(replaced):
         kept = st.st_dev, st.st_ino
-        file = parted.get(os.path.relpath(path, replaced), kept)
+        file = files_of_copies.get(os.path.relpath(path, replaced), kept)
         if file in known:
             found.setdefault(kept, (file, []))[1].append(path)
     return list(found.values())
 
 
-def parted_from(directory: bytes) -> dict[bytes, FileNumbers]:
+def files_of_kept_copies(directory: bytes) -> dict[bytes, FileNumbers]:
     """Return the files of base of which the commit keeps a copy, by the paths of their names in
     ``replaced``.
 
@@ -134,13 +134,13 @@ def parted_from(directory: bytes) -> dict[bytes, FileNumbers]:
     """
     text = read_note(os.path.join(directory, _NOTE), _MOST_BYTES)
     try:
-        found = msgspec.json.decode(text, type=list[_Parted]) if text is not None else []
+        found = msgspec.json.decode(text, type=list[_NameAndFile]) if text is not None else []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return {name: (device, inode) for name, device, inode in found}
 
 
-def note_parted(directory: bytes, names: Mapping[bytes, FileNumbers]) -> None:
+def note_kept_copies(directory: bytes, names: Mapping[bytes, FileNumbers]) -> None:
     """Note durably, in a commit's directory, which files the names in ``replaced`` that get
     copies were names of.
 
@@ -149,24 +149,24 @@ def note_parted(directory: bytes, names: Mapping[bytes, FileNumbers]) -> None:
     """
     if not names:
         return
-    known = {**parted_from(directory), **names}
+    known = {**files_of_kept_copies(directory), **names}
     text = msgspec.json.encode([(name, *of) for name, of in known.items()])
     replace_note(os.path.join(directory, _NOTE), text)
 
 
-def names_in(copies: list[PartedCopy], replaced: bytes) -> dict[bytes, FileNumbers]:
+def names_in(copies: list[KeptCopy], replaced: bytes) -> dict[bytes, FileNumbers]:
     """Return, for each name that gets a copy, the file that it was a name of, by its path in
     ``replaced``.
     """
-    return {os.path.relpath(name, replaced): apart.file for apart in copies for name in apart.names}
+    return {os.path.relpath(name, replaced): one.file for one in copies for name in one.names}
 
 
-def copies_noted(copies: Iterable[PartedCopy]) -> list[Copied]:
+def copies_noted(copies: Iterable[KeptCopy]) -> list[Copied]:
     """Return what is to be noted of copies that are about to take their names' places."""
     found: list[Copied] = []
-    for apart in copies:
-        copy = ObjectByDevice.at(apart.copy, os.lstat(apart.copy))
-        found.append(Copied(ObjectByDevice(apart.file, 0), max(2, len(apart.names)), copy))
+    for one in copies:
+        copy = ObjectByDevice.at(one.copy, os.lstat(one.copy))
+        found.append(Copied(ObjectByDevice(one.file, 0), max(2, len(one.names)), copy))
     return found
 
 
@@ -223,7 +223,7 @@ class Ctimes(NamedTuple):
     """None where the disk does not tell by the name that went."""
 
 
-def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
+def put_in_place(copies: list[KeptCopy], new: bytes) -> dict[int, Ctimes]:
     """Let copies, which are durable, take the place of the names that they are made for.
 
     Return what that did to the ctimes of the files, by inode number.  A crash leaves each name
@@ -239,19 +239,19 @@ def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
     directories = _note_directories(copies, new)
     for directory, was in directories.items():
         _open_up(directory, was)
-    for apart in copies:
+    for kept in copies:
         try:
-            with _opened(apart.names[0]) as name:
+            with _opened(kept.names[0]) as name:
                 before = os.fstat(name.fd).st_ctime_ns
-                _put_one(apart)
-                ctimes[apart.file[1]] = Ctimes(before, _ctime_of_open(name.fd))
+                _put_one(kept)
+                ctimes[kept.file[1]] = Ctimes(before, _ctime_of_open(name.fd))
         except _GONE:
-            _put_one(apart)
+            _put_one(kept)
     for directory, was in directories.items():
-        with contextlib.suppress(*_GONE), _opened(directory) as kept:
-            if stat.S_IMODE(os.fstat(kept.fd).st_mode) != was.mode:
-                os.chmod(kept.path, was.mode)
-            copying.may_set_ns(kept, was.atime_ns, was.mtime_ns)
+        with contextlib.suppress(*_GONE), _opened(directory) as there:
+            if stat.S_IMODE(os.fstat(there.fd).st_mode) != was.mode:
+                os.chmod(there.path, was.mode)
+            copying.may_set_ns(there, was.atime_ns, was.mtime_ns)
     return ctimes
 
 
@@ -297,7 +297,7 @@ def _open_up(directory: bytes, was: _DirectoryAsItWas) -> None:
             os.chmod(kept.path, was.mode | stat.S_IRWXU)
 
 
-def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _DirectoryAsItWas]:
+def _note_directories(copies: list[KeptCopy], new: bytes) -> dict[bytes, _DirectoryAsItWas]:
     """Note durably the modes and times of the directories of the names, before any name is
     replaced; return them by path, with those that were noted before a crash.
     """
@@ -307,7 +307,7 @@ def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _Dire
         noted = msgspec.json.decode(text, type=dict[bytes, _DirectoryAsItWas]) if text is not None else {}
     except (msgspec.DecodeError, UnicodeDecodeError):
         noted = {}
-    inside = {os.path.relpath(os.path.dirname(name), parking) for apart in copies for name in apart.names}
+    inside = {os.path.relpath(os.path.dirname(name), parking) for one in copies for name in one.names}
     found: dict[bytes, _DirectoryAsItWas] = {}
     for directory in inside:
         if b"/" in directory:  # those names that lie in the folder of what is kept are in none of base's
@@ -320,17 +320,17 @@ def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _Dire
     return {os.path.join(parking, directory): was for directory, was in found.items()}
 
 
-def _put_one(apart: PartedCopy) -> None:
-    link = apart.copy + b"-link"
+def _put_one(kept: KeptCopy) -> None:
+    link = kept.copy + b"-link"
     try:
-        for name in (*apart.names[1:], apart.names[0]):
+        for name in (*kept.names[1:], kept.names[0]):
             with _opened(os.path.dirname(name)) as directory:
-                if name != apart.names[0]:
-                    os.link(apart.copy, link, follow_symlinks=False)
-                made = link if name != apart.names[0] else apart.copy
+                if name != kept.names[0]:
+                    os.link(kept.copy, link, follow_symlinks=False)
+                made = link if name != kept.names[0] else kept.copy
                 os.rename(made, os.path.basename(name), dst_dir_fd=directory.fd)
     except (PermissionError, *_GONE):  # they are in another user's directory, or that is gone
-        for path in (link, apart.copy):
+        for path in (link, kept.copy):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
 

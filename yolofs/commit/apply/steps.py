@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable
 from typing import assert_never
 
-from yolofs.commit.apply import part_links
+from yolofs.commit.apply import kept_copies
 from yolofs.commit.apply.bringing_in import BringingIn
 from yolofs.commit.apply.changing_in_place import ChangingInPlace
 from yolofs.commit.apply.copy_log import FileNumbers
@@ -180,7 +180,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         if not self._directories.devices <= {self._device}:
             self._directories.sync()
 
-    def copy_apart(self) -> list[part_links.PartedCopy]:
+    def copy_kept_files(self) -> list[kept_copies.KeptCopy]:
         """Copy what is kept and has names in base, or beside it, that are still there, or was
         changed before it was kept.  Before :meth:`release`.
 
@@ -189,17 +189,17 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         """
         first = {step.inode for step in self._plan.of(Rewrite) if step.is_first}
         first.update(step.inode for step in self._plan.of(SetMetadata) if step.inode is not None)
-        parted = part_links.parted_from(self._parking) if first else {}
-        return part_links.copy_apart(self._replaced.path, self._new.path, self._originals, first, parted)
+        files_of_copies = kept_copies.files_of_kept_copies(self._parking) if first else {}
+        return kept_copies.copy_kept_files(self._replaced.path, self._new.path, self._originals, first, files_of_copies)
 
-    def _originals(self) -> dict[FileNumbers, part_links.Original]:
+    def _originals(self) -> dict[FileNumbers, kept_copies.Original]:
         """Return what those files were that were changed in place."""
-        originals: dict[FileNumbers, part_links.Original] = {}
+        originals: dict[FileNumbers, kept_copies.Original] = {}
         for step in self._plan.steps:
             match step:
                 case Rewrite():
                     kept = os.path.join(self._replaced.path, b"%d" % step.number)
-                    original: part_links.Original = part_links.BeforeWriting(kept, step.was)
+                    original: kept_copies.Original = kept_copies.BeforeWriting(kept, step.was)
                 case SetMetadata():
                     original = step.was
                 case _:
@@ -323,7 +323,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         with contextlib.suppress(FileNotFoundError):  # one of two spots that lead to the same, or the host removed it
             there = os.stat(spot.name, dir_fd=directory, follow_symlinks=False)
             if (there.st_dev, there.st_ino) == thing or self._may_number_names(spot):
-                self._swept += part_links.remove_names_of_several(at(directory, spot.name))
+                self._swept += kept_copies.remove_names_of_several(at(directory, spot.name))
                 remove_tree(at(directory, spot.name))
         copying.may_set_times(at(directory, b"."), st)  # not another user's directory's, such as that of /tmp
         self._swept.append((stamp, (st.st_ino, os.stat(b".", dir_fd=directory).st_ctime_ns)))
@@ -338,7 +338,7 @@ def _is_note(name: bytes) -> bool:
         b"-replaces-" in name
         or MADE_BY_STEP + b"-" in name
         or name.endswith(UNMADE)
-        or name == part_links.DIRECTORIES_NOTE
+        or name == kept_copies.DIRECTORIES_NOTE
     )
 
 

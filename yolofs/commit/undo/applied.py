@@ -18,7 +18,7 @@ from yolofs.commit.apply import copy_log, step_log, unset_metadata
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
 from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.given_attributes import has_others
-from yolofs.commit.apply.part_links import parted_from
+from yolofs.commit.apply.kept_copies import files_of_kept_copies
 from yolofs.commit.apply.ready import Looks, Ready, looks_of
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import (
@@ -65,7 +65,7 @@ class Applied:
         """By slot: the index of the step that takes out what an earlier commit keeps."""
         self._kept_from = _kept_from(plan)
         """By slot: the inode number that base had for what is kept there."""
-        self.parted = parted_from(directory)
+        self.files_of_kept_copies = files_of_kept_copies(directory)
         """By path in ``replaced``: of which file of base there is a copy."""
         copies = copy_log.read(directory)
         self._copied = [(self.on_disk(one.was.file), self.on_disk(one.now.file)) for one in copies if one.links > 1]

@@ -7,7 +7,7 @@ import stat
 
 import msgspec
 
-from yolofs.commit.apply.part_links import metadata_of
+from yolofs.commit.apply.kept_copies import metadata_of
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
     MetadataBefore,

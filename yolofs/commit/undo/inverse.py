@@ -183,13 +183,13 @@ class _Inverting(LinksAgain, AsRecords):
             self._found.left_out[slot] = ("mode",)
         thing = KeptObject(self._applied.number, number)
         top = b"%d" % number
-        of = self._applied.parted.get(top) or self._applied.kept_of_links(kept)
+        of = self._applied.files_of_kept_copies.get(top) or self._applied.kept_of_links(kept)
         if of is not None:
             shown = self._link(slot, of, thing)
             if shown is None:
                 return
             thing = shown
-        for name, file in self._applied.parted.items():
+        for name, file in self._applied.files_of_kept_copies.items():
             if name.startswith(top + b"/"):
                 path, own = join(slot, name.partition(b"/")[2]), thing.below(name.partition(b"/")[2])
                 other = self._link(path, file, own)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from yolofs.commit.apply.commit_directory import PLAN
 from yolofs.commit.apply.copy_log import FileNumbers
-from yolofs.commit.apply.part_links import files_below
+from yolofs.commit.apply.kept_copies import files_below
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
     MakeDirectory,
@@ -153,9 +153,9 @@ class LinksAgain(UndoableNames):
         """
         kept, top = self._applied.kept(slot), b"%d" % slot
         of = self._applied.kept_of_links(kept) if kept is not None else None
-        if of is not None and top not in self._applied.parted:
+        if of is not None and top not in self._applied.files_of_kept_copies:
             yield ROOT, of
-        for name, file in self._applied.parted.items():
+        for name, file in self._applied.files_of_kept_copies.items():
             if name == top or name.startswith(top + b"/"):
                 yield RelPath(name[len(top) + 1 :]), file
 
@@ -167,7 +167,7 @@ class LinksAgain(UndoableNames):
         """
         known = {inode for number in self._back if (inode := self._applied.kept_from(number)) is not None}
         for inside, st in self._files_in(thing, kept) if known else ():
-            if st.st_ino not in known or self._is_parted(thing, inside):
+            if st.st_ino not in known or self._is_kept_copy(thing, inside):
                 continue
             path, own = join(slot, inside) if inside else slot, thing.below(inside) if inside else thing
             name = self._name_again(path, (st.st_dev, st.st_ino), own, st)
@@ -183,10 +183,10 @@ class LinksAgain(UndoableNames):
             for path, st in files_below(thing.path(self._commits)):
                 yield RelPath(os.path.relpath(path, thing.path(self._commits))), st
 
-    def _is_parted(self, thing: KeptObject, inside: RelPath) -> bool:
+    def _is_kept_copy(self, thing: KeptObject, inside: RelPath) -> bool:
         """Tell whether it is noted of which file a name in a slot was one."""
         top = b"%d" % thing.slot
-        return (join(RelPath(top), inside) if inside else top) in self._applied.parted
+        return (join(RelPath(top), inside) if inside else top) in self._applied.files_of_kept_copies
 
     def _may_be_links(self, path: RelPath, slot: int) -> bool:
         """Tell whether what is kept in a slot may come back to a path: not if the file of which it,

@@ -76,8 +76,8 @@ class PastBase:
         self._fetched = fetched
         self._number = applied.number
         self._directory = applied.directory
-        self._parted = applied.parted
-        self._of_several = frozenset(applied.parted.values())
+        self._files_of_kept_copies = applied.files_of_kept_copies
+        self._of_several = frozenset(applied.files_of_kept_copies.values())
         self._moved: dict[RelPath, RelPath] = {}
         """By old path, where the commit put it."""
         self._kept: dict[RelPath, int] = {}
@@ -257,7 +257,7 @@ class PastBase:
                 return self._inside(self._moved[above], rest)
             if above in self._kept:
                 slot, inside = self._kept[above], RelPath(b"/".join(reversed(rest)))
-                copy_of = self._parted.get(b"/".join([b"%d" % slot, *reversed(rest)]))
+                copy_of = self._files_of_kept_copies.get(b"/".join([b"%d" % slot, *reversed(rest)]))
                 back = self._fetched.find(self._number, slot, inside)
                 kept = self._fetched.path(self._number, slot, inside) if back is None else None
                 return _FoundBefore(kept, copy_of, slot, inside, back)

@@ -14,7 +14,7 @@ from tests.support.commit_model import CommitScribe, have_linked, scan
 from yolofs.commit import execute, resume
 from yolofs.commit.apply import execution
 from yolofs.commit.apply.given_ctimes import PutInPlace
-from yolofs.commit.apply.part_links import PartedCopy, put_in_place
+from yolofs.commit.apply.kept_copies import KeptCopy, put_in_place
 from yolofs.store import copying
 from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
@@ -157,7 +157,7 @@ def test_copies_that_a_crash_left_half_in_place_are_put_in_place_by_the_next_try
     def crash(*_: object, **__: object) -> None:
         raise Crash
 
-    def crashing(copies: list[PartedCopy], new: bytes) -> None:
+    def crashing(copies: list[KeptCopy], new: bytes) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(os, failing, crash)
             put_in_place(copies, new)
@@ -224,7 +224,7 @@ def test_a_disk_that_finds_files_by_names_may_not_know_an_open_one_whose_name_we
         looked.append(target)
         raise OSError(number, os.strerror(number))
 
-    def on_such_a_disk(copies: list[PartedCopy], new: bytes) -> Any:
+    def on_such_a_disk(copies: list[KeptCopy], new: bytes) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(syscalls, "fresh_ctime_ns", ctime_of)
             return put_in_place(copies, new)

@@ -14,7 +14,7 @@ import msgspec
 
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.directories import rename_with
-from yolofs.commit.apply.part_links import metadata_of
+from yolofs.commit.apply.kept_copies import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.ready import Looks, looks_of
 from yolofs.commit.apply.recovery.hosts_metadata import with_hosts_metadata

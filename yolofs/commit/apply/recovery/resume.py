@@ -20,9 +20,9 @@ from itertools import islice
 
 import msgspec
 
+from yolofs.commit.apply.kept_copies import metadata_of
 from yolofs.commit.apply.moving_out import spot_of_half_moved
 from yolofs.commit.apply.other_devices import Folder
-from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot, spot_of_copy
 from yolofs.commit.apply.recovery.done_steps import READING, as_file
 from yolofs.commit.apply.recovery.found_files import is_mixture, places_of

@@ -20,9 +20,9 @@ import msgspec
 from yolofs.commit.apply import by_names, step_log
 from yolofs.commit.apply.directories import rename_out, rename_with
 from yolofs.commit.apply.keeping import UNMADE
+from yolofs.commit.apply.kept_copies import metadata_of
 from yolofs.commit.apply.moving_out import listing_at
 from yolofs.commit.apply.other_devices import Folder
-from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot, spot_of_copy
 from yolofs.commit.apply.ready import MadeObject, looks_of
 from yolofs.commit.apply.recovery.back_in_place import BackInPlace

@@ -16,7 +16,7 @@ import pytest
 from tests.support.commit_model import CommitScribe
 from tests.support.old_base import all_done, at, killed_after, put_directory_of_that_number, scribe, take_number
 from yolofs.commit import Plan, execute, resume
-from yolofs.commit.apply import execution, part_links
+from yolofs.commit.apply import execution, kept_copies
 from yolofs.commit.apply.recovery.rollback import RollbackSteps
 from yolofs.commit.apply.recovery.taking_back import roll_back
 from yolofs.commit.apply.step_log import Log
@@ -406,9 +406,9 @@ def test_which_file_a_removed_name_was_of_is_known_before_a_copy_takes_its_place
     plan = scribe.plan()
     child = os.fork()
     if not child:
-        really = part_links.put_in_place
+        really = kept_copies.put_in_place
 
-        def put_in_place(copies: list[part_links.PartedCopy], new: bytes) -> dict[int, part_links.Ctimes]:
+        def put_in_place(copies: list[kept_copies.KeptCopy], new: bytes) -> dict[int, kept_copies.Ctimes]:
             ctimes = really(copies, new)
             os.kill(os.getpid(), signal.SIGKILL)
             return ctimes
@@ -420,7 +420,7 @@ def test_which_file_a_removed_name_was_of_is_known_before_a_copy_takes_its_place
         os._exit(1)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
     resume(plan, scribe.store, parking=parking)
-    assert list(part_links.parted_from(parking).values()) == [(file.st_dev, file.st_ino)]
+    assert list(kept_copies.files_of_kept_copies(parking).values()) == [(file.st_dev, file.st_ino)]
 
 
 def lose_log(parking: bytes) -> None:
@@ -436,7 +436,7 @@ def test_a_file_that_was_written_before_one_of_its_names_went_is_not_looked_for_
     scribe.remove(b"g1")
     plan = scribe.plan()
     assert [type(step).__name__ for step in plan.steps[:2]] == ["Rewrite", "Remove"]
-    killed_after(Steps, "copy_apart", lambda *_: True, lambda: execute(plan, scribe.store, parking=parking))
+    killed_after(Steps, "copy_kept_files", lambda *_: True, lambda: execute(plan, scribe.store, parking=parking))
     lose_log(parking)
     resume(plan, scribe.store, parking=parking)
     assert at(scribe, b"g2").read_text() == "staged"
