@@ -32,6 +32,7 @@ from tests.support import (
     forked,
     huge_pages,
     kept_survey,
+    may_mount,
     memory_disk,
     spread,
     unsynced,
@@ -187,7 +188,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that needs a mount where there is none, or fail it if YOLOFS_REQUIRE_MOUNT=1
     wants it run.
     """
-    if item.get_closest_marker("mount") is None:
+    is_marked = item.get_closest_marker("mount") is not None
+    may_mount.begin(item.nodeid, is_marked=is_marked)
+    if not is_marked:
         return
     reason = why_no_mount()
     if not reason:

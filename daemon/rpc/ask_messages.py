@@ -59,7 +59,7 @@ class AskInfo(msgspec.Struct, frozen=True):
     left_ms: int
     """How long it will still wait, in milliseconds."""
     widest: str = "/"
-    """The highest path at which a rule would settle it; percent-encoded."""
+    """The highest path for which a rule would settle it; percent-encoded."""
     run: int = 0
     """The run that ``process`` belongs to, 0 for none."""
     is_started_by_run: bool = False

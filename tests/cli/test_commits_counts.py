@@ -69,6 +69,7 @@ def test_a_commit_whose_counts_are_lost_or_malformed_has_no_counts(staged: Progr
     assert staged("commits", "--json").json["commits"][0]["counts"] is None
 
 
+@pytest.mark.mount
 def test_leftovers_of_a_commit_that_was_taken_back_are_not_counted_as_a_commit(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").unlink()

@@ -44,6 +44,7 @@ def offered(yolofs: Program, *words: str, cwd: Path | None = None, shell: str = 
     return [word.replace("\\:", ":") for word in done.out.split("\n")[1::3] if word]
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_generations_and_names_of_snapshots_are_offered(staged: Program, shell: str) -> None:
     for command in ("travel", "diff", "log"):
@@ -62,6 +63,7 @@ def test_a_name_is_offered_once_with_the_generation_that_it_means(yolofs: Progra
     assert [word for word in found if not word.isdigit()] == ["lunch", "tea", "base", "-"]
 
 
+@pytest.mark.mount
 def test_hunks_are_offered_by_their_ids_with_what_they_are(staged: Program) -> None:
     ids = {hunk["path"].rpartition("/")[2]: hunk["id"] for hunk in staged("hunks", "--json").json["hunks"]}
     name = ids["new file"]
@@ -72,6 +74,7 @@ def test_hunks_are_offered_by_their_ids_with_what_they_are(staged: Program) -> N
     assert offered(staged, "yolofs", "restore", "--from", "1", "--hunk", "") == [gone["id"]]
 
 
+@pytest.mark.mount
 def test_staged_paths_are_offered_in_the_form_that_was_begun(staged: Program) -> None:
     assert set(offered(staged, "yolofs", "commit", "")) == {"dir/new file", "a.txt"}
     assert offered(staged, "yolofs", "commit", "dir/") == ["dir/new file"]
@@ -84,6 +87,7 @@ def test_staged_paths_are_offered_in_the_form_that_was_begun(staged: Program) ->
     assert offered(staged, "yolofs", "-C", str(staged.project), "blame", "a", cwd=Path("/")) != []
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_paths_of_a_generation_are_offered_after_its_colon(staged: Program, shell: str) -> None:
     """Also of base, where the view has nothing any more."""
@@ -98,6 +102,7 @@ def test_paths_of_a_generation_are_offered_after_its_colon(staged: Program, shel
     assert offered(staged, "yolofs", "cat", "nothing:a", shell=shell) == []
 
 
+@pytest.mark.mount
 def test_numbers_of_runs_and_commits_are_offered(yolofs: Program) -> None:
     with yolofs.mounted("--root", "/"):
         yolofs("run", "sh", "-c", "echo > one; echo > two")
@@ -121,6 +126,7 @@ def test_ids_of_sessions_and_names_of_agents_are_offered(yolofs: Program) -> Non
     assert offered(yolofs, "yolofs", "init", "--agents", "codex,co") == ["codex,copilot"]
 
 
+@pytest.mark.mount
 def test_numbers_of_asks_are_offered(yolofs: Program) -> None:
     assert offered(yolofs, "yolofs", "answer", "") == []
     yolofs("rule", "ask", "a.txt")
@@ -161,6 +167,7 @@ def test_without_a_session_nothing_is_offered_and_nothing_is_printed(yolofs: Pro
     assert offered(yolofs, "yolofs", "travel", "", cwd=tmp_path) == []
 
 
+@pytest.mark.mount
 def test_bash_completes_generations(staged: Program) -> None:
     script = staged("completion", "bash").out
     program = staged.project / "yolofs"
@@ -175,12 +182,14 @@ def test_bash_completes_generations(staged: Program) -> None:
     assert done.stdout == "before\\ it\n"
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_the_value_of_an_option_with_an_equals_sign_is_offered_with_the_option(staged: Program, shell: str) -> None:
     assert offered(staged, "yolofs", "restore", "--from=be", shell=shell) == ["--from=before it"]
     assert "--from=base" in offered(staged, "yolofs", "restore", "--from=", shell=shell)
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize(("piece", "found"), [("ba", "base"), ("=", "base")])
 def test_bash_is_offered_the_value_after_an_equals_sign_alone(staged: Program, piece: str, found: str) -> None:
     line = f"yolofs restore --from={piece.strip('=')}"
@@ -212,6 +221,7 @@ def completed_by_bash(yolofs: Program, *words: str, last: str = "") -> list[str]
     return done.stdout.splitlines()
 
 
+@pytest.mark.mount
 def test_bash_gets_names_quoted_so_that_nothing_of_them_is_run_or_expanded(yolofs: Program) -> None:
     names = (
         "$(touch ran)",
@@ -240,6 +250,7 @@ def test_bash_gets_names_quoted_so_that_nothing_of_them_is_run_or_expanded(yolof
     assert not (yolofs.project / "ran").exists()
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_a_staged_path_is_not_offered_as_an_option(yolofs: Program, shell: str) -> None:
     with yolofs.mounted() as view:
@@ -253,6 +264,7 @@ def test_a_staged_path_is_not_offered_as_an_option(yolofs: Program, shell: str) 
     assert offered(yolofs, "yolofs", "travel", "--", "--f", shell=shell) == ["--force"]
 
 
+@pytest.mark.mount
 def test_bash_gets_generations_where_no_staged_path_begins_so(staged: Program) -> None:
     """Files, which bash would offer instead of them, are offered where there is nothing else."""
     for command in ("diff", "log", "review", "hunks"):
@@ -260,6 +272,7 @@ def test_bash_gets_generations_where_no_staged_path_begins_so(staged: Program) -
         assert completed_by_bash(staged, command, last="xx") == [""]
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_the_end_of_a_range_is_offered(staged: Program, shell: str) -> None:
     for command in ("diff", "log", "review", "hunks"):
@@ -404,6 +417,7 @@ def test_bash_completes_within_quotes_that_were_begun(
     assert not (yolofs.project / "ran").exists()
 
 
+@pytest.mark.mount
 def test_names_that_a_commit_has_ended_are_offered_where_they_mean_something(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "new").write_text("new\n")

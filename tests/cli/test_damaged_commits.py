@@ -187,6 +187,7 @@ def test_a_fifo_in_the_place_of_what_is_kept_is_not_waited_for(yolofs: Program) 
     assert (yolofs.project / "a.txt").read_text() == "one\ntwo\n"
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize(
     "put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)], ids=["fifo", "directory", "link"]
 )

@@ -97,6 +97,7 @@ def test_a_script_that_would_need_a_path_which_is_too_long_is_refused_before_it_
     deep("commit", "--script", "a.txt")
 
 
+@pytest.mark.mount
 def test_a_script_removes_what_is_too_deep_inside_and_says_that_links_stay(deep: Program) -> None:
     (deep.project / "base/one").write_text("two names\n")
     (deep.project / "base/one").rename(deep.project / "one")

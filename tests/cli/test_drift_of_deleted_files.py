@@ -15,6 +15,7 @@ from tests.support.plain_directory import RENAME_EXCHANGE
 from tests.support.program import Program
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize("way", ["rename", "anew"])
 def test_what_the_host_deletes_under_a_file_that_was_saved_by_a_rename_is_drift(yolofs: Program, way: str) -> None:
     """So do `sed -i` and most editors; a file that base never had is no drift."""
@@ -40,6 +41,7 @@ def test_what_the_host_deletes_under_a_file_that_was_saved_by_a_rename_is_drift(
     assert (project / "new").read_text() == "new\n"
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize("kind", ["binary", "large", "symlink", "directory", "moved"])
 @pytest.mark.some(2)
 def test_whatever_kind_the_host_deletes_under_a_name_that_was_replaced_is_drift(yolofs: Program, kind: str) -> None:
@@ -82,6 +84,7 @@ def test_whatever_kind_the_host_deletes_under_a_name_that_was_replaced_is_drift(
     assert os.path.lexists(place)
 
 
+@pytest.mark.mount
 def test_a_file_that_took_the_place_of_a_new_link_is_no_drift(yolofs: Program) -> None:
     """Of the link's file base has had another name, and of its own name nothing."""
     with yolofs.mounted() as view:
@@ -93,6 +96,7 @@ def test_a_file_that_took_the_place_of_a_new_link_is_no_drift(yolofs: Program) -
     assert (yolofs.project / "link").read_text() == "new\n"
 
 
+@pytest.mark.mount
 def test_a_file_that_a_commit_of_an_earlier_state_made_is_drift_once_the_host_deletes_it(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "new").write_text("early\n")
@@ -105,6 +109,7 @@ def test_a_file_that_a_commit_of_an_earlier_state_made_is_drift_once_the_host_de
         assert any("!" in line and "new" in line for line in yolofs("status").out.splitlines())
 
 
+@pytest.mark.mount
 def test_a_base_file_that_a_commit_itself_deleted_is_no_drift(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").unlink()

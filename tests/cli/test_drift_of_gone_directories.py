@@ -98,6 +98,7 @@ def test_undo_removes_the_directories_that_ours_made_again(yolofs: Program) -> N
     assert files(yolofs) == before
 
 
+@pytest.mark.mount
 def test_under_a_mount_ours_makes_the_directories_again_and_the_view_shows_them(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         yolofs("commit", "--ours", "--yes")

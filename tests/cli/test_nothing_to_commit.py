@@ -11,6 +11,8 @@ import pytest
 from tests.support.program import Program
 from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.mount
+
 
 def _made_and_removed(view: Path) -> None:
     (view / "x").write_text("x")
@@ -136,7 +138,6 @@ def _look(top: Path) -> dict[str, tuple[int, int, str]]:
     return found
 
 
-@pytest.mark.mount
 @pytest.mark.parametrize("letter", ["s", "c"])
 def test_conflicts_that_the_user_skips_make_the_commit_no_failure(yolofs: Program, letter: str) -> None:
     for name in ("one", "other", "two"):

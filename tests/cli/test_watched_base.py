@@ -19,7 +19,7 @@ import pytest
 from tests.support.fault_points import way_of, ways
 from tests.support.program import Program, connected, kill, wait_until
 
-pytestmark = pytest.mark.disk
+pytestmark = [pytest.mark.disk, pytest.mark.mount]
 
 CONFIG = "[mount]\nbase_timeout = 3600.0\n"
 """What the kernel was told it would keep for an hour, in new directories too."""

@@ -250,6 +250,7 @@ def test_init_takes_another_directory_and_refuses_a_missing_one(nowhere: Program
     assert "is not a directory" in nowhere("init", "missing", code=2).err
 
 
+@pytest.mark.mount
 def test_the_config_that_init_writes_is_valid_with_every_line_uncommented(nowhere: Program) -> None:
     nowhere("init")
     path = nowhere.project / ".yolofs.toml"

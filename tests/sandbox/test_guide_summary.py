@@ -51,6 +51,7 @@ def started(project: Path) -> Program:
     return yolofs
 
 
+@pytest.mark.mount
 def test_the_guide_shows_the_summary_of_a_run(project: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("note\n")
     (project / "tests/fixtures").mkdir(parents=True)
@@ -66,6 +67,7 @@ def test_the_guide_shows_the_summary_of_a_run(project: Path, tmp_path: Path) -> 
     assert [_COUNTS.sub("N", text) for text in quoted("yolofs: run ")] == [_COUNTS.sub("N", shown)]
 
 
+@pytest.mark.mount
 def test_the_guide_shows_what_is_told_of_a_hidden_file_that_git_tracks_no_more(project: Path, tmp_path: Path) -> None:
     (project / ".env").write_text("A=1\n")
     yolofs = started(project)

@@ -80,6 +80,7 @@ def test_the_list_of_sessions_tells_of_an_interrupted_commit(tmp_path: Path) -> 
     assert "  commit 1 was interrupted\n" in Program(tmp_path)("sessions").out
 
 
+@pytest.mark.mount
 def test_the_mount_that_lent_the_session_finishes_it_and_says_so(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
@@ -243,6 +244,7 @@ def test_continue_and_roll_back_go_with_no_other_option(tmp_path: Path, words: l
 # ---- given up
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize("step", points(range(22), "given up", some=4))
 def test_whoever_gives_a_commit_up_loses_no_file(tmp_path: Path, step: int) -> None:
     """All that base or the view had is in base, in the commit's directory, or in the store."""

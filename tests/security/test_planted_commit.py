@@ -452,6 +452,7 @@ def test_a_deep_path_is_no_reason_to_stop(tmp_path: Path) -> None:
     assert find_problem(plan, base) == find_obstacle(plan, base, store, done=0) == ""
 
 
+@pytest.mark.mount
 def test_the_mount_that_lent_the_session_does_not_go_by_what_was_planted_before(tmp_path: Path, victim: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

@@ -143,6 +143,7 @@ def test_a_registry_entry_that_makes_no_sense_hides_no_other(project: Path, stat
     assert len(program("sessions", "--json").json["sessions"]) == 1
 
 
+@pytest.mark.mount
 def test_a_session_whose_entry_is_damaged_is_said_and_comes_back(project: Path, state: Path) -> None:
     program = Program(project)
     program("init")
@@ -164,6 +165,7 @@ def lose_entry(state: Path) -> None:
     entry.write_text("")
 
 
+@pytest.mark.mount
 def test_a_session_that_nothing_tells_the_project_of_goes_on_with_its_base_as_it_was(
     project: Path, state: Path
 ) -> None:

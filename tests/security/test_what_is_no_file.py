@@ -73,6 +73,7 @@ def test_what_is_no_file_in_a_session_stops_no_command_for_ever(yolofs: Program,
         assert [one.returncode for one in done] == [0] * len(done), done
 
 
+@pytest.mark.mount
 @pytest.mark.parametrize("kind", points(list(KINDS), "the user's own settings", some=2))
 def test_settings_of_the_user_that_are_no_file_open_nothing(yolofs: Program, home: Path, kind: str) -> None:
     """That they cannot be read opens nothing: the built-in rules hold, and what they hide is not

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from typing import Any
 
+from tests.support import may_mount
 from tests.support.core_driver import commit_some
 from tests.support.plain_directory import PlainDirectory
 from yolofs.changes.changes import Change, compare
@@ -26,6 +27,7 @@ class MountedView(PlainDirectory):
     """
 
     def __init__(self, base: bytes, **options: Any) -> None:
+        may_mount.check()
         self.mountpoint = os.fsencode(tempfile.mkdtemp(prefix="yolofs-mnt-"))
         super().__init__(self.mountpoint)
         self.base = base

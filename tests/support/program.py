@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support import forked, forked_daemon
+from tests.support import forked, forked_daemon, may_mount
 from yolofs.cli.project import connection
 from yolofs.cli.rules.untrusted_settings import lines_to_agree_to
 from yolofs.cli.sessions import starting
@@ -151,9 +151,16 @@ class Program:
 
     def _run(self, words: list[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
         is_cold = self.starts_cold or (self.daemon_starts_cold and words[0] == "mount")
-        if self.command == COMMAND and not is_cold:
-            return _run_forked(words, cwd, env)
-        return _run_cold([*self.command, *words], cwd, env)
+        may_begin_mount = words[:1] in (["mount"], ["run"], ["shell"]) and not self._has_daemon_file()
+        is_forked = self.command == COMMAND and not is_cold
+        done = _run_forked(words, cwd, env) if is_forked else _run_cold([*self.command, *words], cwd, env)
+        if may_begin_mount and self._has_daemon_file():
+            may_mount.check()
+        return done
+
+    def _has_daemon_file(self) -> bool:
+        """Tell whether a daemon serves the project, or a test has put such a file there."""
+        return (self.session / "daemon.json").exists()
 
     def refused(self, *words: str | bytes | Path, code: int, cwd: Path | None = None, **env: str) -> str:
         """Run a command that has to be refused: nothing on stdout; return what it says."""
@@ -223,6 +230,7 @@ class Program:
 
     def _mount(self, *options: str | Path) -> Path:
         """Mount, without a command if the daemon can be forked and nothing but a root is given."""
+        may_mount.check()
         if self._is_forked and options[:1] == ("--root",) and len(options) == 2:
             mountpoint = forked_daemon.mount(self.project, Path(options[1]))
             if mountpoint is not None:

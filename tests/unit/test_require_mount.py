@@ -16,6 +16,8 @@ import pytest
 from tests.support.required import do_without
 
 TESTS = Path(__file__).parents[1]
+UNMARKED = "from tests.support import may_mount\n\n\ndef test_it() -> None:\n    may_mount.check()\n"
+"""What a test does that mounts and does not say so."""
 SAMPLE = "import pytest\n\n\n@pytest.mark.mount\ndef test_it() -> None:\n    pass\n"
 
 
@@ -35,6 +37,7 @@ def project(tmp_path: Path) -> Path:
         "support/fault_points.py",
         "support/huge_pages.py",
         "support/kept_survey.py",
+        "support/may_mount.py",
         "support/memory_disk.py",
         "support/background_removal.py",
         "support/session_cleaning.py",
@@ -72,6 +75,13 @@ def test_a_required_mount_turns_the_skip_into_a_failure(project: Path) -> None:
     assert done.returncode == 1
     assert "YOLOFS_REQUIRE_MOUNT=1, but /dev/fuse cannot be opened" in done.stdout
     assert "skipped" not in done.stdout
+
+
+def test_a_test_that_mounts_and_is_not_marked_so_fails_everywhere(project: Path) -> None:
+    (project / "tests/test_sample.py").write_text(UNMARKED)
+    done = run(project, "")
+    assert done.returncode == 1
+    assert "tests/test_sample.py::test_it mounts, so it needs @pytest.mark.mount" in done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount, of whom it is required")
