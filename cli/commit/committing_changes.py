@@ -71,7 +71,7 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictRequest, 
                         settled = wish.settle(session, looked, makes_again=asked.up_to is None)
                         if not as_json:  # said at once: that holds whatever becomes of the commit
                             settled.say(session)
-                        selection = msgspec.structs.replace(selection, left=settled.left)
+                        selection = msgspec.structs.replace(selection, left_staged=settled.left)
                         shown, split = preview_commit(session, selection, asked.generation(session), is_again=True)
                         looked = look_at_base(session, split)
                     check_settled(settled, looked)

@@ -90,7 +90,7 @@ def _dry_run_of(
             told = frozenset((*settled.dropped, *_made_again(split.taken, settled.made_again)))
             if out := settled.left | told:
                 shown, split = preview_commit(
-                    session, msgspec.structs.replace(selection, left=out), up_to, is_again=True
+                    session, msgspec.structs.replace(selection, left_staged=out), up_to, is_again=True
                 )
                 shown = _without_told(shown, told)
                 looked = look_at_base(session, split)

@@ -171,7 +171,7 @@ def do_commit(
         wish._chosen.update(zip(looked.conflicts, itertools.cycle(asked.ways), strict=False))
     if looked.conflicts and wish.is_given:
         settled = wish.settle(session, looked, makes_again=up_to is None)
-        selection = msgspec.structs.replace(selection, left=settled.left)
+        selection = msgspec.structs.replace(selection, left_staged=settled.left)
         _, split = (
             preview_commit(session, selection, is_again=True)
             if up_to is None

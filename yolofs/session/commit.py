@@ -223,7 +223,7 @@ def commit(
             note_counts(directory, done)
             note_runs_of_commit(directory, runs_of(done, session.journal, session.live_changes))
             if conflicts:
-                here = [name.here for name in names if name.here is not None and name.path in changed]
+                here = [name.natural_st for name in names if name.natural_st is not None and name.path in changed]
                 write_forced(directory, (session.base.on_disk(st.st_dev, st.st_ino) for st in here))
         return execute(
             plan,
@@ -261,12 +261,12 @@ def _looks_seen(names: Sequence[OverriddenName], replaced: Container[RelPath]) -
     known = {
         (st.st_dev, st.st_ino): looks_of(st)
         for name in names
-        for st in (name.here, name.source_st)
+        for st in (name.natural_st, name.source_st)
         if st is not None and stat.S_ISREG(st.st_mode)
     }
     for name in names:
-        if name.here is not None and name.path in replaced:
-            known.pop((name.here.st_dev, name.here.st_ino), None)
+        if name.natural_st is not None and name.path in replaced:
+            known.pop((name.natural_st.st_dev, name.natural_st.st_ino), None)
     return known
 
 

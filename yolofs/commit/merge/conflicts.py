@@ -81,13 +81,13 @@ def _may_agree(name: OverriddenName) -> bool:
     """Tell whether both sides have a file of their own at this name, which no other name shows in
     base.
     """
-    staged, here = name.entry.staged, name.here
+    staged, here = name.entry.staged, name.natural_st
     if staged is None or here is None or name.is_cut_off:
         return False
     # git sets the time of the shared part of an index at each look, and never changes its content
     if staged.origin is not None and not is_shared_part(name.path):
         return False
-    return staged.home in (None, name.natural) and not staged.links and here.st_nlink == 1
+    return staged.home in (None, name.natural_path) and not staged.links and here.st_nlink == 1
 
 
 def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[OverriddenName]) -> frozenset[RelPath]:
@@ -107,7 +107,7 @@ def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[OverriddenName
 
 def _as_kept(base: Base, store: Store, names: Sequence[OverriddenName]) -> frozenset[RelPath]:
     """Return the paths of staged files that replace a base file which has not changed since."""
-    new = [(name, name.natural, name.entry.staged) for name in names if name.natural is not None]
+    new = [(name, name.natural_path, name.entry.staged) for name in names if name.natural_path is not None]
     places = [(natural, staged) for _, natural, staged in new if staged is not None and staged.home is None]
     same = still_as_kept(base, store, places)
     return frozenset(name.path for name, natural, staged in new if staged is not None and (natural, staged) in same)
@@ -141,6 +141,8 @@ def _is_conflict(
         return True
     if name.source_st is None and entry.source is not None and not name.is_passing:
         return True
-    if is_gone(entry, name.natural, name.here) and not name.is_passing:
+    if is_gone(entry, name.natural_path, name.natural_st) and not name.is_passing:
         return True
-    return name.natural not in in_use and is_later(name.here, name.natural, entry, tree, base, in_use, restored)
+    return name.natural_path not in in_use and is_later(
+        name.natural_st, name.natural_path, entry, tree, base, in_use, restored
+    )

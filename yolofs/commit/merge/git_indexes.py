@@ -123,27 +123,27 @@ def _may_be(name: OverriddenName, change: Change) -> bool:
     return (
         change.kind is ChangeKind.MODIFIED
         and change.old_path is None
-        and name.natural is not None
-        and may_be_index(name.natural, SIGNATURE)
+        and name.natural_path is not None
+        and may_be_index(name.natural_path, SIGNATURE)
         and all(side is not None and stat.S_ISREG(side.type) and side.size <= MOST_KEPT_BYTES for side in sides)
     )
 
 
 def _place(name: OverriddenName) -> tuple[RelPath, bytes]:
     """Return the key of :func:`find_kept` for the base file that a staged one took the place of."""
-    assert name.natural is not None
+    assert name.natural_path is not None
     assert name.entry.staged is not None
-    return name.natural, known_by(name.entry.staged)
+    return name.natural_path, known_by(name.entry.staged)
 
 
 def _is_only_refreshed(
     tree: Tree, base: Base, change: Change, store: Store, name: OverriddenName, kept: KeptBase | None
 ) -> bool:
-    assert name.natural is not None
+    assert name.natural_path is not None
     assert change.new is not None
-    shared_of = shared_parts(base, name.natural, tree, store)
+    shared_of = shared_parts(base, name.natural_path, tree, store)
     try:
-        theirs = read_base(base, name.natural)
+        theirs = read_base(base, name.natural_path)
         if (
             kept is not None
             and kept.owned == owned(theirs.metadata)

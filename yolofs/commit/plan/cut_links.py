@@ -36,7 +36,11 @@ def moves_between_mounts(names: Iterable[OverriddenName], base: Base) -> bool:
     for name in names:
         staged = name.entry.staged
         source = staged.home if staged is not None and staged.home is not None else name.entry.source
-        if source is not None and source != name.natural and base.mount_above(source) != base.mount_above(name.path):
+        if (
+            source is not None
+            and source != name.natural_path
+            and base.mount_above(source) != base.mount_above(name.path)
+        ):
             return True
     return False
 

@@ -20,11 +20,11 @@ class OverriddenName(NamedTuple):
     path: RelPath
     """In the view."""
     entry: Entry
-    natural: RelPath | None
+    natural_path: RelPath | None
     """The base path that would show here without the entry; None if there is none, as in a
     directory born in the view, or if the directory is gone from base."""
-    here: os.stat_result | None
-    """What base has at ``natural``."""
+    natural_st: os.stat_result | None
+    """What base has at ``natural_path``."""
     source_st: os.stat_result | None
     """What base has at the entry's own source."""
     is_cut_off: bool

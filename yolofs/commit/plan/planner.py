@@ -138,15 +138,15 @@ class _Planner:
     def _plan_name(self, name: OverriddenName) -> None:
         entry = name.entry
         survivor = self._survivors.of.get(entry)
-        if survivor is not None and survivor == name.natural:
+        if survivor is not None and survivor == name.natural_path:
             self._set_in_place(name)
             return
-        is_free = name.here is None or name.natural in self._survivors.name_of
+        is_free = name.natural_st is None or name.natural_path in self._survivors.name_of
         staged = entry.staged
         if survivor is None and staged is None:
             if not is_free:
                 self._remove(name)
-            elif name.here is not None:
+            elif name.natural_st is not None:
                 self._touch(entry)
             return
         self._touch(entry)
@@ -170,22 +170,22 @@ class _Planner:
         return self._slots
 
     def _remove(self, name: OverriddenName) -> None:
-        assert name.natural is not None
-        assert name.here is not None
-        self._check_movable(name.natural, name.here)
+        assert name.natural_path is not None
+        assert name.natural_st is not None
+        self._check_movable(name.natural_path, name.natural_st)
         self._touch(name.entry)
-        self._out.append(Remove(name.natural, self._slot(), name.here.st_ino))
+        self._out.append(Remove(name.natural_path, self._slot(), name.natural_st.st_ino))
 
     def _replaced_at_once(self, name: OverriddenName) -> int | None:
         """Return the inode to replace by one rename, so that the name is never missing; None if it
         has to go first.
         """
-        here = name.here
+        here = name.natural_st
         assert here is not None
-        assert name.natural is not None
+        assert name.natural_path is not None
         if stat.S_ISDIR(here.st_mode):
             return None
-        self._check_movable(name.natural, here)
+        self._check_movable(name.natural_path, here)
         survivor = self._survivors.of.get(name.entry)
         if survivor is not None:
             # Renaming a file over another hard link of it would do nothing.
@@ -305,14 +305,14 @@ class _Planner:
         if staged is not None and self._has_metadata_of(was, staged):
             ino = None
         is_right = ino is None and mtime_ns == was.mtime_ns
-        if is_right and entry not in self._changed and survivor == name.natural:
+        if is_right and entry not in self._changed and survivor == name.natural_path:
             return None
         return FinishDirectory(name.path, ino, mtime_ns, was)
 
 
 def _other_home(name: OverriddenName, staged: Staged) -> RelPath | None:
     """Return the base path of a staged file's original; None if it is this name's own."""
-    return staged.home if staged.home != name.natural else None
+    return staged.home if staged.home != name.natural_path else None
 
 
 def _attributes(st: os.stat_result, metadata: copying.Metadata | None) -> MetadataBefore:

@@ -37,15 +37,15 @@ class _DoubleNames:
         changed: dict[tuple[int, bytes], RelPath] = {}
         leaving: dict[int, RelPath] = {}
         for name in names:
-            if name.natural is None or name.natural == ROOT or name.is_passing:
+            if name.natural_path is None or name.natural_path == ROOT or name.is_passing:
                 continue
-            above, last = split(name.natural)
+            above, last = split(name.natural_path)
             number = self._number(above)
             if number is None:
                 continue
-            self._refuse(changed.setdefault((number, last), name.natural), name.natural)
-            if name.here is not None and name.entry.source != name.natural:
-                leaving[self._base.number(name.here)] = name.natural
+            self._refuse(changed.setdefault((number, last), name.natural_path), name.natural_path)
+            if name.natural_st is not None and name.entry.source != name.natural_path:
+                leaving[self._base.number(name.natural_st)] = name.natural_path
         for path in changed.values():
             self._check_above(path, leaving)
 

@@ -31,7 +31,7 @@ def check_spellings(names: Sequence[OverriddenName], base: Base) -> None:
         OSError: base cannot be read.
     """
     paths = {name.path for name in names}
-    paths.update(name.natural for name in names if name.natural is not None)
+    paths.update(name.natural_path for name in names if name.natural_path is not None)
     _SpellingCheck(base).check(paths)
 
 

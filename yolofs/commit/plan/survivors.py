@@ -132,7 +132,7 @@ class Survivors:
                     self.nameless.append((staged, staged.home))
                 continue
             rel = self._base_object(staged)
-            at_home = next((entry for entry in names if self.by_entry[entry].natural == rel), None)
+            at_home = next((entry for entry in names if self.by_entry[entry].natural_path == rel), None)
             first = at_home or next((entry for entry in names if rel and not self._is_far(entry, rel)), names[0])
             self.first[staged] = first
             if rel is not None:
@@ -151,8 +151,8 @@ class Survivors:
             return False
         hidden = set[RelPath | None]()
         for name in self.names:
-            if name.here is not None and _file(name.here) == file:
-                hidden.add(name.natural)
+            if name.natural_st is not None and _file(name.natural_st) == file:
+                hidden.add(name.natural_path)
             if name.entry.staged is None and name.source_st is not None and _file(name.source_st) == file:
                 return True
         return len(hidden) < st.st_nlink
@@ -160,10 +160,10 @@ class Survivors:
     def _keep_hard_link(self, name: OverriddenName, rel: RelPath) -> None:
         """Let a further name of a file stay what it is if base has the same file there already."""
         survivor = self._base.lstat(rel)
-        if name.here is None or name.natural is None or name.natural in self.name_of:
+        if name.natural_st is None or name.natural_path is None or name.natural_path in self.name_of:
             return
-        if _file(name.here) == _file(survivor):
-            self._keep(name.entry, name.natural)
+        if _file(name.natural_st) == _file(survivor):
+            self._keep(name.entry, name.natural_path)
 
     # ---- what moves to another device or mount
 
@@ -171,7 +171,7 @@ class Survivors:
         """Let each copy get what is staged.  What cannot be renamed is copied, and is then a hard
         link only of what is copied with it.
         """
-        self._moved = {rel: entry for entry, rel in self.of.items() if self.by_entry[entry].natural != rel}
+        self._moved = {rel: entry for entry, rel in self.of.items() if self.by_entry[entry].natural_path != rel}
         if not any(self._is_far(entry, rel) for rel, entry in self._moved.items()):
             return
         has_it = {(self._copy_of(rel), one) for one, e in self.first.items() if (rel := self.of.get(e)) is not None}
@@ -182,7 +182,7 @@ class Survivors:
                 has_it.add((self._copy_of(rel), staged))
                 self.given[entry] = staged
                 named.add(staged)
-        overridden = {name.natural for name in self.names if name.natural is not None}
+        overridden = {name.natural_path for name in self.names if name.natural_path is not None}
         self._gone = overridden.difference(self.name_of)
         for rel in find_names(self._base, self._tree.linked.values()):
             staged, path = self._linked(rel), self._path_afterwards(rel)

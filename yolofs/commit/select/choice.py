@@ -343,7 +343,7 @@ class Choice:
         """Take a new directory that something in it needs; not if it is to stay, or more came with
         it.
         """
-        if not self._selection.left.isdisjoint(unit.paths):
+        if not self._selection.left_staged.isdisjoint(unit.paths):
             return False
         if unit in self._why or len(unit.slots) != 1 or unit.replaces:
             return False

@@ -67,7 +67,11 @@ class LinkedAnew:
         afterwards.
         """
         numbers = {number for number in self._anew.unlinked if self._is_base_again(number)}
-        todo = [name.natural for name in self._names if name.natural is not None and _is_directory(name.here)]
+        todo = [
+            name.natural_path
+            for name in self._names
+            if name.natural_path is not None and _is_directory(name.natural_st)
+        ]
         while todo if numbers else ():
             directory = todo.pop()
             if directory in self._survivors.name_of:

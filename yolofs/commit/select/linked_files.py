@@ -104,7 +104,7 @@ class LinkedFiles:
         """
         numbers = self._second.linked.keys() | self._second.unlinked.keys()
         for name in names:
-            if name.natural is not None and self._survivors.of.get(name.entry) == name.natural:
+            if name.natural_path is not None and self._survivors.of.get(name.entry) == name.natural_path:
                 continue
             for rel in self._changed_at(name):
                 st = self._base.look(rel)
@@ -112,7 +112,7 @@ class LinkedFiles:
                     continue
                 if self._is_staged(rel):
                     yield (st.st_dev, st.st_ino), rel
-                elif rel == name.natural and self._place_of(rel) is None:
+                elif rel == name.natural_path and self._place_of(rel) is None:
                     if self._shown_at(rel) is not None:
                         raise CannotTellError(rel, "it is shown by a name that base is to lose")
                     self.taken[self._base.number(st)] += 1
@@ -128,7 +128,7 @@ class LinkedFiles:
     def _changed_at(name: OverriddenName) -> set[RelPath]:
         staged = name.entry.staged
         home = staged.home if staged is not None and staged.links else None
-        return {rel for rel in (name.natural, name.entry.source, home) if rel is not None}
+        return {rel for rel in (name.natural_path, name.entry.source, home) if rel is not None}
 
     def _is_staged(self, rel: RelPath) -> bool:
         st = self._base.lstat(rel)

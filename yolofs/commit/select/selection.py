@@ -26,7 +26,7 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
     """Whether what has to be named is taken without that."""
     unnamed: Mapping[RelPath, str] = {}
     """Paths that are taken only where each is named, and are not named; each with the reason."""
-    left: frozenset[RelPath] = frozenset()
+    left_staged: frozenset[RelPath] = frozenset()
     """Paths that stay all the same."""
 
     @cached_property
@@ -38,12 +38,12 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
         return sorted(self.paths)
 
     @cached_property
-    def _sorted_left(self) -> list[RelPath]:
-        return sorted(self.left)
+    def _sorted_left_staged(self) -> list[RelPath]:
+        return sorted(self.left_staged)
 
     def has(self, path: bytes) -> bool:
         """Tell whether a path relative to base is selected."""
-        if path in self.left or self.excludes(path):
+        if path in self.left_staged or self.excludes(path):
             return False
         if self.paths:
             return is_below_any(RelPath(path), self._tops)
@@ -65,7 +65,7 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
         """Return a place below a selected directory where the selection ends, None if all below it
         is selected.
         """
-        inside = first_below(self._sorted_left, directory)
+        inside = first_below(self._sorted_left_staged, directory)
         if inside is not None or self.paths:
             return inside
         tops = (self.regions.project, *self.regions.scratch)
@@ -108,7 +108,7 @@ class Selection(msgspec.Struct, frozen=True, dict=True):
     @property
     def is_everything(self) -> bool:
         """Whether nothing is left out."""
-        if self.left or self.excluded is not None:
+        if self.left_staged or self.excluded is not None:
             return False
         if self.paths:
             return ROOT in self.paths

@@ -39,7 +39,7 @@ class LaterCommit(NamedTuple):
     number: int
     paths: Collection[RelPath]
     """All that it has changed, before and after."""
-    alone: AbstractSet[RelPath] = frozenset()
+    metadata_alone: AbstractSet[RelPath] = frozenset()
     """Those of these paths at which it has changed a directory's own metadata, and nothing else: it
     is not about what lies in there.
     """
@@ -148,7 +148,7 @@ class LaterCommit(NamedTuple):
         is_in = path in self.paths
         while path and not is_in:
             path = split(path)[0]
-            is_in = bool(path) and path in self.paths and path not in self.alone
+            is_in = bool(path) and path in self.paths and path not in self.metadata_alone
         return is_in
 
 

@@ -106,7 +106,7 @@ class _Inverting(LinksAgain, AsRecords):
         """
         tree = self._found.tree()
         names = survey(tree, self._base) if tree.linked else ()
-        numbers = [self._base.number(name.here) for name in names if name.here is not None]
+        numbers = [self._base.number(name.natural_st) for name in names if name.natural_st is not None]
         counts = Counter(number for number in numbers if number in tree.linked)
         self._found.records[:0] = [Keep(0, ROOT, source=ROOT, unlinked=found) for found in sorted(counts.items())]
 

@@ -48,7 +48,7 @@ def test_what_is_left_out_below_is_where_another_region_begins() -> None:
         (Selection(REGIONS, ALL, paths=(RelPath(b"p"),)), False),
         (Selection(REGIONS, ALL, excluded=Patterns([((b"p", b"x"), "p/x")])), False),
         (Selection(REGIONS, paths=(ROOT,), excluded=Patterns([((b"p", b"x"), "p/x")])), False),
-        (Selection(REGIONS, ALL, left=frozenset((RelPath(b"p/x"),))), False),
+        (Selection(REGIONS, ALL, left_staged=frozenset((RelPath(b"p/x"),))), False),
     ],
 )
 def test_a_selection_is_everything_if_nothing_can_be_left_out(selection: Selection, expected: bool) -> None:
@@ -80,7 +80,7 @@ class CountedTuple(tuple[RelPath, ...]):
 def test_no_question_goes_through_all_of_many_paths() -> None:
     names = [RelPath(b"p/%d" % number) for number in range(50)]
     paths, left = CountedTuple(names), Counted(join(name, b"left") for name in names)
-    selection = Selection(REGIONS, paths=paths, left=left)
+    selection = Selection(REGIONS, paths=paths, left_staged=left)
     CountedTuple.times = Counted.times = 0
     for name in names:
         assert selection.has(name)
@@ -97,7 +97,7 @@ def test_no_question_goes_through_all_of_many_paths() -> None:
 
 
 def test_a_selection_leaves_out_a_path_below_one_that_was_asked_for() -> None:
-    selection = Selection(REGIONS, paths=(RelPath(b"p"),), left=frozenset((RelPath(b"p/x"),)))
+    selection = Selection(REGIONS, paths=(RelPath(b"p"),), left_staged=frozenset((RelPath(b"p/x"),)))
     assert [selection.has(path) for path in (b"p/x", b"p/y")] == [False, True]
 
 
