@@ -79,6 +79,7 @@ _BESIDE_PACKAGES: Mapping[bytes, tuple[bytes, ...]] = {
 """Where pip, uv, pipx and cargo put packages or lists of them in a home, and where they put the
 rest of a package.
 """
+_ASKING = frozenset(state.value for state in RuleState if state.may_ask)
 _LOOKING = frozenset({Operation.READ.value, Operation.LIST.value, Operation.EXECUTE.value})
 """What a rule that lets nothing be changed allows, too."""
 _ORDER = (
@@ -307,7 +308,9 @@ def _other_refusal_lines(notes: Sequence[Note], most: int) -> list[str]:
     """
     commands: dict[str, None] = {}
     for note in notes:
-        if isinstance(note, RefusalNote) and not (_may_be_allowed(note) or _is_link_at_rule(note)):
+        if not isinstance(note, RefusalNote) or note.state in _ASKING:  # the unanswered ask has its command
+            continue
+        if not (_may_be_allowed(note) or _is_link_at_rule(note)):
             commands[f"  yolofs rule explain {in_shell(unquote_to_bytes(note.path))}"] = None
     return ["to see which rule decides there:", *_first(list(commands), most)] if commands else []
 

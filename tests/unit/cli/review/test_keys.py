@@ -179,8 +179,7 @@ def test_the_cursor_goes_back_to_the_list_if_the_file_of_its_lines_is_gone(model
     press(model, "l")
     assert model.focus is Focus.DIFF
     model.compared(comparison(change(b"p/b"), change(b"p/x", ChangeKind.DELETED)))
-    assert model.change == change(b"p/b")
-    assert model.focus is Focus.LIST
+    assert (model.focus, model.change) == (Focus.LIST, change(b"p/b"))
 
 
 def test_keys_of_the_list_that_are_about_lines_wait_for_them_too(model: ReviewModel) -> None:
