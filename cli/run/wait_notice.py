@@ -138,8 +138,7 @@ class _Waiting:
     def _set_title(self) -> None:
         """Have the terminal's title say how much waits, or give it back; the lock is held."""
         count = len(self._asks)
-        waits = "1 ask waits" if count == 1 else f"{count} asks wait"
-        text = _TITLE.format(f"yolofs: {waits}") if count else _GIVE_BACK_TITLE
+        text = _TITLE.format(f"yolofs: {count} question{'s' if count > 1 else ''}") if count else _GIVE_BACK_TITLE
         if count and not self._has_title:
             text = _KEEP_TITLE + text
         self._has_title = count > 0

@@ -218,8 +218,8 @@ def test_an_ask_waits_for_a_person_at_the_terminal_of_the_run_whose_title_says_s
     with Terminal(asking.project, ["run", sys.executable, "-c", full_screen]) as terminal, connected(asking) as calls:
         (ask,) = wait_for_asks(calls, 1)
         assert ask.left_ms > 500_000
-        terminal.wait_for("yolofs: 1 ask waits\x07")
-        assert "\x1b[22;0t\x1b]0;yolofs: 1 ask waits\x07" in terminal.seen
+        terminal.wait_for("yolofs: 1 question\x07")
+        assert "\x1b[22;0t\x1b]0;yolofs: 1 question\x07" in terminal.seen
         assert "waits for an answer" not in terminal.seen
         calls.answer(AnswerParams(ask.id, "allow"))
         terminal.wait_for("got the secret")
