@@ -184,3 +184,39 @@ def test_root_that_may_not_keep_them_takes_the_bits_away_by_emptying_a_program(b
         left.append([(path.name, oct(path.stat().st_mode), path.stat().st_size) for path in paths])
     assert left[0] == left[1]
     assert {mode for _, mode, _ in left[0]} == {"0o100777", "0o100766"}
+
+
+_NEW_USER_NAMESPACE = 0x10000000
+CHANGES_UNTOLD = ("fallocate", "punch", "copy")
+"""With these the kernel does not tell whether the caller may keep the bits."""
+
+
+def in_user_namespace(change: Callable[[], Any]) -> Any:
+    """Do something as root whose capabilities count in a user namespace of its own only."""
+
+    def work() -> Any:
+        assert libc.unshare(_NEW_USER_NAMESPACE) == 0
+        return change()
+
+    return as_other(work, uid=0, gid=0)
+
+
+@pytest.mark.parametrize("as_root", [without_fsetid, in_user_namespace])
+def test_root_that_may_not_keep_them_takes_the_bits_away_by_what_the_kernel_says_nothing_of(
+    base: Path, mounted: Mounter, as_root: Callable[[Callable[[], Any]], Any]
+) -> None:
+    view = mounted(make_transport=DirectTransport, allow_other=True, xattrs=True)
+    left = []
+    for place in (Path(os.fsdecode(view.mountpoint)), base.parent / "plain"):
+        paths = {
+            place / f"{name} by root" / f"{mode:o}-full": CHANGES[name] for name in CHANGES_UNTOLD for mode in MODES
+        }
+
+        def change(paths: dict[Path, Callable[[Path], Any]] = paths) -> None:
+            for path, way in paths.items():
+                way(path)
+
+        as_root(change)
+        left.append([(path.parent.name, path.name, oct(path.stat().st_mode)) for path in paths])
+    assert left[0] == left[1]
+    assert {mode for _, _, mode in left[0]} == {"0o100777", "0o100766"}

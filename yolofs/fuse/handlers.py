@@ -402,6 +402,10 @@ class Handlers:
             self._check_at_rest(inode)
         return self.overlay.write(inode, offset, data, appends=appends)
 
+    def lends_rights(self, handle: int) -> bool:
+        """Tell whether an open file has setuid or setgid bits that a change is to take away."""
+        return self.overlay.lends_rights(self._files[handle])
+
     def drop_setuid(self, handle: int) -> None:
         """Take the setuid and setgid bits of an open file away, as somebody writes to it who may
         not keep them.

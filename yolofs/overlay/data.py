@@ -272,15 +272,21 @@ class Data:
         """Take the bits away that lend the rights of a file's owner and group: somebody else has
         changed it.
         """
+        if self.lends_rights(inode):
+            mode = stat.S_IMODE(self._attributes.stat(inode).st_mode)
+            os.chmod(self._big_copies.own_metadata(inode), mode & ~_lending_bits(mode))
+
+    def lends_rights(self, inode: Inode) -> bool:
+        """Tell whether a file has bits that :meth:`drop_setuid` takes away."""
         staged = inode.staged
         if staged is not None and absent_xattrs.lacks(inode, absent_xattrs.SETUID, staged):
-            return
+            return False
         mode = stat.S_IMODE(self._attributes.stat(inode).st_mode)
-        bits = stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0)
-        if mode & bits:
-            os.chmod(self._big_copies.own_metadata(inode), mode & ~bits)
-        elif staged is not None and not mode & stat.S_ISGID:
+        if mode & _lending_bits(mode):
+            return True
+        if staged is not None and not mode & stat.S_ISGID:
             absent_xattrs.note(inode, absent_xattrs.SETUID, staged)
+        return False
 
     def drop_setgid(self, inode: Inode) -> None:
         """Take away the bit that lends the rights of a file's group."""
@@ -406,3 +412,10 @@ class Data:
 def may_write(flags: int) -> bool:
     """Tell whether flags of open(2) ask for writing."""
     return flags & os.O_ACCMODE != os.O_RDONLY
+
+
+def _lending_bits(mode: int) -> int:
+    """Return the bits by which a file lends the rights of its owner and group; setgid does so only
+    where the group may execute it.
+    """
+    return stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0)

@@ -110,6 +110,7 @@ class Overlay(Layers):
         self.setxattr = data.setxattr
         self.removexattr = data.removexattr
         self.drop_setuid = data.drop_setuid
+        self.lends_rights = data.lends_rights
         self.drop_setgid = data.drop_setgid
 
         self.will_copy = big_copies.will_copy

@@ -1,5 +1,5 @@
-"""Who asks: what ``/proc`` tells of the process or thread behind a request, and whether it still
-wants an answer.
+"""Who asks: what ``/proc`` tells of the process or thread behind a request, whether it still wants
+an answer, and whether it may keep the bits that lend rights.
 
 While its request waits, a thread can neither end nor be replaced by another of its number, so what
 is read here is about the right one.  ``status`` and ``comm`` never wait.  ``cmdline`` takes a lock
@@ -8,6 +8,7 @@ that the process itself can hold: :func:`read_commands` belongs into a worker th
 
 from __future__ import annotations
 
+import os
 import re
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ CUT = "…".encode()
 
 _field = re.compile(rb"^(Tgid|PPid|SigPnd|ShdPnd|SigBlk|SigIgn):\s*(\w+)", re.MULTILINE)
 _numbers = re.compile(rb"^NSpid:((?:\s+\d+)+)$", re.MULTILINE)
+_capabilities = re.compile(rb"^CapEff:\s*([0-9a-f]+)$", re.MULTILINE)
+_CAP_FSETID = 4
 _STATUS_BYTES = 16384
 
 
@@ -82,6 +85,19 @@ def wants_no_answer(thread: int) -> bool:
         return not raw
     pending = int(fields[b"SigPnd"], 16) | int(fields[b"ShdPnd"], 16)
     return bool(pending & ~int(fields[b"SigBlk"], 16) & ~int(fields[b"SigIgn"], 16))
+
+
+def may_keep_setuid(thread: int) -> bool:
+    """Tell whether a thread may change a file and leave setuid and setgid bits on it: it has
+    ``CAP_FSETID``, and not only in a user namespace of its own.  One that cannot be seen may not.
+    """
+    found = _capabilities.search(_read(b"/proc/%d/status" % thread, _STATUS_BYTES)) if thread > 0 else None
+    if found is None or not int(found[1], 16) & 1 << _CAP_FSETID:
+        return False
+    try:
+        return os.readlink(f"/proc/{thread}/ns/user") == os.readlink("/proc/self/ns/user")
+    except OSError:
+        return False
 
 
 def _fields(status: bytes) -> dict[bytes, bytes]:

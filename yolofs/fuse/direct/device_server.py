@@ -59,6 +59,7 @@ from yolofs.fuse.results import EntryReply
 from yolofs.fuse.suspended_requests import OBSTACLES, Requests
 from yolofs.fuse.transport import MountOptions, Served
 from yolofs.overlay import NOW, Owner
+from yolofs.system.requesters import may_keep_setuid
 
 log = logging.getLogger("yolofs.fuse")
 
@@ -488,9 +489,11 @@ class DeviceServer:
 
     def _changed_by_sender(self, handle: int) -> None:
         """Take setuid and setgid bits away if the kernel leaves that to us.  The request does not
-        tell whether the sender may keep them; root may.
+        tell whether the sender may keep them; of root, ``/proc`` does.
         """
-        if self._takes_privileges_away and self._uid:
+        if not self._takes_privileges_away or not self._handlers.lends_rights(handle):
+            return
+        if self._uid or not may_keep_setuid(self.pid):
             self._handlers.drop_setuid(handle)
 
     # ---- directories
