@@ -50,7 +50,7 @@ class Naming:
         self._base = layers.base
         self._store = layers.store
         self._inodes = layers.inodes
-        self._clock_ns = layers.clock_ns
+        self._record_time_ns = layers.record_time_ns
         self._kept_bases = layers.kept_bases
         self._recording = recording
         self._descriptors = descriptors
@@ -183,7 +183,7 @@ class Naming:
         absent = not exchange and not is_at_home and not self._finding.base_has(parent, name)
         unlinks = self._unlinks(target) if target is not None and not exchange else None
         record = Rename(
-            self._clock_ns(),
+            self._record_time_ns(),
             old_path,
             new_path,
             exchange=exchange,
@@ -243,7 +243,7 @@ class Naming:
         with all below.
         """
         path = join(self._layers.path(parent), name)
-        stage = Stage(self._clock_ns(), path, ino, origin=origin)
+        stage = Stage(self._record_time_ns(), path, ino, origin=origin)
         left = _entry_at(parent, name)
         if left is None or left.is_tombstone:
             if left is not None and parent.source is not None and origin is None:
@@ -286,7 +286,9 @@ class Naming:
         path = join(self._layers.path(parent), name)
         inode = self._finding.known(found)
         has_unseen = found.is_directory and _has_more_than_tombstones(found.entry)
-        self._recording.record(Delete(self._clock_ns(), path, absent=absent, base=base, unlinks=self._unlinks(found)))
+        self._recording.record(
+            Delete(self._record_time_ns(), path, absent=absent, base=base, unlinks=self._unlinks(found))
+        )
         parent.changes += 1
         if inode is not None:
             inode.changes += 1

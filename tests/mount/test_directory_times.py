@@ -1,0 +1,50 @@
+"""Times of directories beside those that the view has shown before: none goes back, although disks
+stamp more finely what was looked at (from Linux 6.13 on).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.mount.hard_links import Mounter
+from yolofs.fuse.direct.transport import DirectTransport
+
+pytestmark = pytest.mark.mount
+
+TIMES = 100
+
+
+def went_back(top: Path) -> list[str]:
+    """Change directories right after they and what is in them were looked at; return what was
+    earlier afterwards.
+    """
+    wrong = []
+    for number in range(TIMES):
+        directory = top / str(number)
+        directory.mkdir()
+        made_ns = directory.stat().st_mtime_ns
+        with open(directory / "first", "wb", buffering=0) as file:
+            for _ in range(2):
+                file.write(b"x")
+                written_ns = os.fstat(file.fileno()).st_mtime_ns
+        (directory / "second").touch()
+        changed_ns = directory.stat().st_mtime_ns
+        os.utime(directory)
+        set_ns = directory.stat().st_mtime_ns
+        (directory / "first").rename(directory / "third")
+        renamed_ns = directory.stat().st_mtime_ns
+        times = {
+            "than it was": made_ns <= changed_ns,
+            "than a file written before": written_ns <= changed_ns,
+            "than it was set to": set_ns <= renamed_ns,
+        }
+        wrong += [f"{number}: earlier {what}" for what, holds in times.items() if not holds]
+    return wrong
+
+
+def test_no_time_goes_back_when_a_directory_changes_right_after_it_was_looked_at(base: Path, mounted: Mounter) -> None:
+    view = mounted(make_transport=DirectTransport)
+    assert went_back(Path(os.fsdecode(view.mountpoint))) == []
