@@ -37,10 +37,16 @@ def went_back(top: Path) -> list[str]:
         set_ns = directory.stat().st_mtime_ns
         (directory / "first").rename(directory / "third")
         renamed_ns = directory.stat().st_mtime_ns
+        with open(directory / "third", "r+b", buffering=0) as file:
+            os.fstat(file.fileno())
+            file.write(b"y")  # at a time that nobody has asked for when the next name comes
+        (directory / "fourth").mkdir()
+        made_in_ns, later_ns = directory.stat().st_mtime_ns, (directory / "third").stat().st_mtime_ns
         times = {
             "than it was": made_ns <= changed_ns,
             "than a file written before": written_ns <= changed_ns,
             "than it was set to": set_ns <= renamed_ns,
+            "than a file that was written and not looked at": later_ns <= made_in_ns,
         }
         wrong += [f"{number}: earlier {what}" for what, holds in times.items() if not holds]
     return wrong

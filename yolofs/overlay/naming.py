@@ -223,6 +223,7 @@ class Naming:
         """
         try:
             st = self._ownership.set_owner(parent, ino, owner, mode, st)
+            self._layers.latest_told_ns = max(self._layers.latest_told_ns, st.st_ctime_ns)  # it is told right after
             entry = self.record_new(parent, name, ino)
         except BaseException:
             self._store.remove(ino)
