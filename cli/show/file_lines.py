@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import grp
+import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from yolofs.cli.output import emit_bytes, local_time
-from yolofs.paths import display
+from yolofs.cli.show.json_forms import side_fields, text_fields
+from yolofs.paths import absolute, display
 from yolofs.registry.private import user_name
 from yolofs.session.state_files import StateFile
 
@@ -28,6 +31,19 @@ def file_line(name: bytes, file: StateFile, *, is_long: bool) -> str:
     return (
         f"{mode} {user_name(side.uid):8} {_group_name(side.gid):8} {side.size:>10} {local_time(file.mtime_ns)} {text}"
     )
+
+
+def file_fields(version: str, file: StateFile, root: bytes) -> dict[str, Any]:
+    """Return a file for ``--json``, with the ``GENERATION:PATH`` that lists it."""
+    side = file.side
+    target = text_fields("target", side.target()) if side.type == stat.S_IFLNK else {"target": None}
+    return {
+        **text_fields("version", os.fsencode(version)),
+        **text_fields("path", absolute(root, file.path)),
+        **side_fields(side),
+        "mtime_ns": file.mtime_ns,
+        **target,
+    }
 
 
 def _group_name(gid: int) -> str:

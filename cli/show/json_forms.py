@@ -35,7 +35,7 @@ def change_fields(change: Change, root: bytes, regions: Regions, marks: Marks) -
     fields["region"] = regions.of_all(change.paths).value
     for key, side in (("old", change.old), ("new", change.new)):
         if side is not None:
-            fields[key] = _side_fields(side)
+            fields[key] = side_fields(side)
     fields["content"] = change.content
     fields["metadata"] = [aspect.value for aspect in change.metadata]
     fields["unseen_names"] = change.unseen_names
@@ -60,7 +60,8 @@ def type_name(side: Side) -> str:
     return _TYPES.get(side.type, "file of an unknown type")
 
 
-def _side_fields(side: Side) -> dict[str, Any]:
+def side_fields(side: Side) -> dict[str, Any]:
+    """Return the attributes of one side of a change, or of a file of a state."""
     return {
         "type": type_name(side),
         "mode": f"{side.mode:04o}",

@@ -556,3 +556,24 @@ def test_both_names_of_a_file_have_the_mode_that_it_had_before_a_commit_changed_
         yolofs("commit", "--yes")
         for name in ("first", "second"):
             assert yolofs("ls", "-l", f"kept:{name}").out.startswith("-rw-r----- ")
+
+
+def test_ls_prints_what_it_lists_as_json(yolofs: Program) -> None:
+    odd = os.fsdecode(b"caf\xe9")
+    with yolofs.mounted() as view:
+        (view / "sub").mkdir()
+        (view / "sub/link").symlink_to("../a b")
+        (view / "sub" / odd).write_text("x\n")
+        (view / "sub" / odd).chmod(0o640)
+        yolofs("snapshot", "one")
+        (view / "sub/later").write_text("x\n")
+    files = yolofs("ls", "--json", "one:sub", ":sub/later").json["files"]
+    assert [(file["version"], Path(file["path"]).name, file["type"]) for file in files] == [
+        ("one:sub", "caf\ufffd", "file"),
+        ("one:sub", "link", "symlink"),
+        (":sub/later", "later", "file"),
+    ]
+    assert files[0]["path_bytes"].endswith("/sub/caf%E9")
+    assert (files[0]["mode"], files[0]["size"], files[0]["target"]) == ("0640", 2, None)
+    assert files[1]["target"] == "../a b"
+    assert all(Path(file["path"]).parent == yolofs.project / "sub" for file in files)
