@@ -25,7 +25,7 @@ from yolofs.cli.commit.report import (
     warn_of_unfinished,
 )
 from yolofs.cli.commit.settling import ConflictRequest, SettledConflicts, check_settled
-from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.commit.tidying import remove_tidied, tidy_after_commit
 from yolofs.cli.output import ask, check_can_ask, phases, say
 from yolofs.cli.project.project import changing, reading
 from yolofs.cli.same_command import same_command_with
@@ -106,7 +106,7 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictRequest, 
                 error.root = session.base.root
                 raise
             directory = session.directory
-            tidy(session)
+            tidy_after_commit(session)
         remove_tidied(directory)
         break
     if as_json:

@@ -27,7 +27,7 @@ from yolofs.cli.commit.report import (
     timeline_end_text,
     warn_of_unfinished,
 )
-from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.commit.tidying import remove_tidied, tidy_after_commit
 from yolofs.cli.output import ask, check_can_ask, emit, say
 from yolofs.cli.project.project import changing, find_project, reading, relative_paths
 from yolofs.cli.same_command import same_command_with
@@ -192,7 +192,7 @@ def _commit(project: bytes, picked: Picked, *, as_json: bool) -> None:
             done = commit_hunks(session, picked, tell=tell)
         directory, root = session.directory, session.base.root
         if done.result.number is not None:
-            tidy(session)
+            tidy_after_commit(session)
     if done.result.number is not None:
         remove_tidied(directory)
     if as_json:

@@ -20,6 +20,8 @@ from yolofs.session.history.ended_commits import EndedCommit
 from yolofs.session.history.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus
 from yolofs.session.session import Session
 from yolofs.system.disk_usage import size_of
+from yolofs.system.git_exclude import exclude_from_git
+from yolofs.system.own_names import SESSION_LINK
 from yolofs.system.work_directories import left_behind
 
 
@@ -91,6 +93,14 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
     """
     keep = keep_of(project if project is not None else session.settings.keep_commits, user_keep_commits())
     return surplus(session.directory, keep, time.time_ns())
+
+
+def tidy_after_commit(session: Session) -> None:
+    """Have git ignore the session's link in a repository that the commit may have brought, and set
+    aside the commits that are no longer kept.
+    """
+    exclude_from_git(session.project, SESSION_LINK, may_create=False)
+    tidy(session)
 
 
 def tidy(session: Session, *, keeps: int | None = None) -> Sequence[EndedCommit]:

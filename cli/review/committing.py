@@ -15,7 +15,7 @@ from yolofs.cli.commit.commit_preview import CommitPreview, preview_commit
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.open_files import find_open_files, open_files_told
 from yolofs.cli.commit.report import stays_text, timeline_end_text
-from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.commit.tidying import remove_tidied, tidy_after_commit
 from yolofs.cli.project.project import changing
 from yolofs.cli.review.conflicts import ConflictLines, conflict_lines
 from yolofs.cli.review.effects import Page, Prepare, Stop
@@ -185,7 +185,7 @@ def commit_prepared(reader: Reader, prepared: PreparedCommit) -> str:
             done = commit_hunks(session, picked, tell=check)
         except StaleHunkError as error:
             raise StaleHunkError(_CHANGED, ids=error.ids) from error
-        tidy(session)
+        tidy_after_commit(session)
         directory, where = session.directory, path_display_of(session).show_path
     remove_tidied(directory)
     number = done.result.number

@@ -177,7 +177,8 @@ def test_each_run_is_told_of_its_own_refusals(yolofs: Program) -> None:
     finally:
         yolofs("rule", "unset", "closed")
     assert said[0] == f"yolofs: while run {one.number} went on, asked or refused:"
-    assert len(said) == 2
+    assert len([line for line in said if "refusal  " in line]) == 1
+    assert said[2:] == ["to see which rule decides there:", f"  yolofs rule explain {yolofs.project / 'closed'}"]
     assert [note["process"]["run"] for note in json.loads(again.err.splitlines()[-1])["notes"]] == [one.number + 2]
 
 

@@ -46,8 +46,6 @@ from yolofs.state.link_names import find_name_near
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.git_exclude import exclude_from_git
-from yolofs.system.own_names import SESSION_LINK
 from yolofs.system.plain_files import make_directory
 from yolofs.system.syscalls import fresh_ctime_ns
 
@@ -245,7 +243,6 @@ def commit(
             raise
         outcome = carry_out(is_spare_never)  # quotas by project, for example: nothing is left of the first attempt
     unfinished = put_away(session, directory)
-    exclude_from_git(session.project, SESSION_LINK, may_create=False)  # the commit may have brought a repository
     if not (split.rest or unfinished):
         with contextlib.suppress(OSError):  # nothing is staged that it could matter to
             restored.keep_for_undos(session.directory)
