@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,26 @@ def test_an_undo_brings_hard_links_back_that_were_changed_again_since(
     yolofs("undo", "3", "--yes")
     assert looks(project) == before
     assert view_of(yolofs) == shown
+
+
+@pytest.mark.parametrize("does", ["rm a.txt", "mv a.txt moved", "cp a.txt new; echo >> new; mv new a.txt"])
+def test_undos_go_down_past_a_link_of_which_a_later_commit_took_the_first_name(yolofs: Program, does: str) -> None:
+    project = yolofs.project
+    before = looks(project)
+    with yolofs.mounted() as view:
+        os.link(view / "a.txt", view / "link")
+        yolofs("commit", "--yes")
+        linked = looks(project)
+        subprocess.run(does, shell=True, cwd=view, check=True)
+        yolofs("commit", "--yes")
+        shown = looks(project)
+        yolofs("undo", "2", "--yes")
+        assert looks(project) == linked
+        yolofs("undo", "1", "--yes")
+        assert looks(project) == before
+        assert looks(view) == shown
+    yolofs("commit", "--yes")
+    assert looks(project) == shown
 
 
 def make_links_that_two_commits_write(yolofs: Program) -> Path:

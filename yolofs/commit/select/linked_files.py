@@ -7,6 +7,7 @@ ones, and the view's.  What cannot be found is refused.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -75,6 +76,7 @@ class LinkedFiles:
         self._place_of = place_of
         self._is_far = is_far
         self._holders: dict[RelPath, Entry] = {}
+        self._moved: set[tuple[int, int]] | None = None
         self.told: dict[tuple[int, int], LinkedFile] = {}
         self.taken: Counter[int] = Counter()
         """By inode number, of files that neither state has staged."""
@@ -108,14 +110,17 @@ class LinkedFiles:
                 continue
             for rel in self._changed_at(name):
                 st = self._base.look(rel)
-                if st is None or stat.S_ISDIR(st.st_mode) or self._base.number(st) not in numbers:
+                if st is None or stat.S_ISDIR(st.st_mode):
+                    continue
+                if self._base.number(st) not in numbers and not (st.st_nlink > 1 and self._is_moved(st)):
                     continue
                 if self._is_staged(rel):
                     yield (st.st_dev, st.st_ino), rel
                 elif rel == name.natural_path and self._place_of(rel) is None:
                     if self._shown_at(rel) is not None:
-                        raise CannotTellError(rel, "it is shown by a name that base is to lose")
-                    self.taken[self._base.number(st)] += 1
+                        yield (st.st_dev, st.st_ino), rel
+                    else:
+                        self.taken[self._base.number(st)] += 1
         for staged in self._first.staged.values():
             later = self._second.staged.get(staged.ino)
             if later is None or staged.home is None or _paths(later) == _paths(staged):
@@ -123,6 +128,16 @@ class LinkedFiles:
             st = self._base.look(staged.home)
             if st is not None and not stat.S_ISDIR(st.st_mode) and self._place_of(staged.home) is not None:
                 yield (st.st_dev, st.st_ino), staged.home
+
+    def _is_moved(self, st: os.stat_result) -> bool:
+        """Tell whether the view shows a file by a name that it has moved, and stages nothing of
+        it.
+        """
+        if self._moved is None:
+            sources = (entry.base for _, entry in self._second.walk() if entry.base is not None)
+            found = [one for source in sources if (one := self._base.look(source)) is not None]
+            self._moved = {(one.st_dev, one.st_ino) for one in found if one.st_nlink > 1}
+        return (st.st_dev, st.st_ino) in self._moved
 
     @staticmethod
     def _changed_at(name: OverriddenName) -> set[RelPath]:

@@ -43,7 +43,7 @@ def test_what_a_commit_keeps_takes_the_place_of_no_name_that_is_staged(commits: 
         commits.prepare(1)
 
 
-def test_a_name_that_base_is_to_lose_and_the_view_shows_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_base_loses_and_the_view_shows_is_staged_as_one_of_the_name_that_stays(tmp_path: Path) -> None:
     """Of a file another name of which is removed in the view."""
     base = tmp_path / "base"
     base.mkdir()
@@ -54,11 +54,16 @@ def test_a_name_that_base_is_to_lose_and_the_view_shows_is_refused(tmp_path: Pat
     view.commit()
     view.unlink(b"other")
     view.close()
-    with (
-        Session.open(os.fsencode(base), SessionAccess.WRITE) as session,
-        pytest.raises(HardLinksError, match="it is shown by a name that base is to lose"),
-    ):
-        undo(session, choose_commit(session, 1))
+    with Session.open(os.fsencode(base), SessionAccess.WRITE) as session:
+        assert undo(session, choose_commit(session, 1)).is_whole
+    assert sorted(path.name for path in base.iterdir() if not path.name.startswith(".")) == ["a", "other"]
+    assert (base / "a").samefile(base / "other")
+    view = CoreDriver(os.fsencode(base))
+    assert sorted(path for path in view.tree() if path and not path.startswith(b".")) == [b"a", b"new"]
+    view.commit()
+    view.close()
+    assert (base / "a").samefile(base / "new")
+    assert not (base / "other").exists()
 
 
 def test_a_name_outside_of_base_is_not_found(commits: Commits, tmp_path: Path) -> None:
