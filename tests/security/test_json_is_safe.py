@@ -285,6 +285,7 @@ def test_restore_cat_and_ls_with_hostile_names_are_safe_and_say_the_same(tmp_pat
         paths = [os.fsdecode(b"./" + name) for name in NAMES]
         shown(small, "ls", "-lR", "all of them:.")
         shown(small, "ls", *(f"all of them:{path}" for path in paths))
+        assert set(NAMES) <= names_in(shown(small, "ls", "--json", "all of them:.").json)
         shown(small, "cat", paths[0] + "nowhere:x", code=7)
         with Terminal(project, ["cat", f"all of them:{paths[0]}"]) as terminal:
             assert terminal.wait() == 0
@@ -306,6 +307,7 @@ def test_every_command_that_prints_json_is_tested() -> None:
             found.add(path.stem)
     tested = {name.split()[0] for name in JSON_COMMANDS} | {
         "blame",
+        "ls",
         "restore",
         "run",
         "commit",
