@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -173,8 +173,9 @@ def _summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, a
             say(encode_json(_document(ended, span, work, notes, path_display, session.regions, marks)).decode())
             return
         lines: list[str] = []
+        lines_with = _lines_with(session, ended, span, work, path_display, marks)
         for most in range(_SHOWN, _LEAST_OF_REST - 1, -1):
-            lines = _lines(session, ended, span, work, path_display, marks, most=most)
+            lines = lines_with(most)
             lines += _note_lines(ended, notes, project, room=_MOST_ROWS - _rows(lines))
             if _rows(lines) <= _MOST_ROWS:
                 break
@@ -370,46 +371,49 @@ def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str, most:
     return [*lines, *_first([f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()], most)]
 
 
-def _lines(
-    session: Session,
-    ended: EndedRun,
-    span: RunSpan,
-    work: ChangesByRun,
-    path_display: PathDisplay,
-    marks: Marks,
-    *,
-    most: int,
-) -> list[str]:
+def _lines_with(
+    session: Session, ended: EndedRun, span: RunSpan, work: ChangesByRun, path_display: PathDisplay, marks: Marks
+) -> Callable[[int], list[str]]:
+    """Return what gives the lines about a run's changes, at most so many of each section.
+
+    What takes long, such as asking git, is done here, once.
+    """
     own = without_scratch(work.own, session.regions)
     others = meanwhile(work, ended.going_on, session.regions, span.text)
     if not own:
         # of runs that go on there is nothing to say, unless somebody changed something
-        return [f"yolofs: run {ended.number}: no changes; meanwhile:", *others] if work.others and others else []
+        told = [f"yolofs: run {ended.number}: no changes; meanwhile:", *others] if work.others and others else []
+        return lambda _: [*told]
     where = f"generation {span.after}" if span.after is not None else f"staged since generation {span.before}"
-    lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
+    first = f"yolofs: run {ended.number}: {summary(own)}; {where}"
     see = f"yolofs diff --run {ended.number}"  # a commit leaves it true: generations are numbered anew then
     shortener = Shortener(session, path_display, f"{see} --list")
     short = shortener.fold(own, lambda _: False, marks)
     sections, groups = sort(short.lines, path_display), group_lines(short.groups, shortener, path_display)
-    for title, some, inside in (
-        ("deleted:", sections.deleted, True),
-        ("emptied:", sections.emptied, True),
-        ("outside the project:", sections.outside, False),
-        ("in the project:", sections.others, True),
-    ):
-        folded = groups if some is sections.others else []
-        if some or folded:
-            lines.append(title)
-            lines += _listed(some, path_display, work, marks, inside=inside, see=see, most=most)
-            lines += [f"  {line}" for line in folded]
     left_out = len(work.own) - len(own)
-    if left_out:
-        lines.append(f"and {left_out} in scratch directories: {see} --scratch")
-    lines += untracked_lines(session, work.own)
+    last = [f"and {left_out} in scratch directories: {see} --scratch"] if left_out else []
+    last += untracked_lines(session, work.own)
     if others:
-        lines += ["meanwhile, by others:", *others]
+        last += ["meanwhile, by others:", *others]
     undo = f"yolofs travel {span.before}" + (" (what others did since goes, too)" if others or work.also else "")
-    return [*lines, f"see it: {see}        undo it: {undo}"]
+    last.append(f"see it: {see}        undo it: {undo}")
+
+    def lines_with(most: int) -> list[str]:
+        lines = [first]
+        for title, some, inside in (
+            ("deleted:", sections.deleted, True),
+            ("emptied:", sections.emptied, True),
+            ("outside the project:", sections.outside, False),
+            ("in the project:", sections.others, True),
+        ):
+            folded = groups if some is sections.others else []
+            if some or folded:
+                lines.append(title)
+                lines += _listed(some, path_display, work, marks, inside=inside, see=see, most=most)
+                lines += [f"  {line}" for line in folded]
+        return lines + last
+
+    return lines_with
 
 
 def _listed(

@@ -21,9 +21,8 @@ def exclude_from_git(project: bytes, name: bytes, *, may_create: bool = True) ->
     is a plain file of a plain repository; return whether it has the line.
 
     The file keeps its mtime: that tells later that nobody else has changed it
-    (:func:`without_own_line`).
-    With ``may_create`` a file that is not there is made.  Nothing of this follows a link, as the
-    repository may be anybody's.
+    (:func:`without_own_line`).  With ``may_create`` a file that is not there is made.  Nothing of
+    this follows a link, as the repository may be anybody's.
     """
     is_excluded = False
     directory = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -63,11 +62,11 @@ def _line(name: bytes) -> bytes:
     return b"/" + name
 
 
-def _add_line(info: int, line: bytes, may_create: int) -> bool:
-    """Add a line to the list in the directory ``info``, if it has none such; ``may_create``:
-    ``O_CREAT``, or 0.
+def _add_line(info: int, line: bytes, create_flag: int) -> bool:
+    """Add a line to the list in the directory ``info``, if it has none such;
+    ``create_flag`` is ``O_CREAT``, or 0.
     """
-    flags = os.O_RDWR | os.O_APPEND | _SAFELY | may_create
+    flags = os.O_RDWR | os.O_APPEND | _SAFELY | create_flag
     with open(os.open(b"exclude", flags, 0o666, dir_fd=info), "rb+", buffering=0) as file:
         st = os.fstat(file.fileno())
         is_plain = stat.S_ISREG(st.st_mode) and st.st_nlink == 1 and st.st_size <= _MAX_BYTES
