@@ -27,7 +27,8 @@ def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool, as_jso
     with reading(find_project()) as session:
         listed = ((text, one) for text in versions for one in list_version(session, text, is_recursive=is_recursive))
         if as_json:
-            emit_json_list("files", (file_fields(text, file, session.base.root) for text, (_, file) in listed))
+            # all of it first: a refusal leaves no half of a document
+            emit_json_list("files", [file_fields(text, file, session.base.root) for text, (_, file) in listed])
             return
         for _, (name, file) in listed:
             emit(file_line(name, file, is_long=is_long))

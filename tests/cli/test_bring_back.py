@@ -577,3 +577,4 @@ def test_ls_prints_what_it_lists_as_json(yolofs: Program) -> None:
     assert (files[0]["mode"], files[0]["size"], files[0]["target"]) == ("0640", 2, None)
     assert files[1]["target"] == "../a b"
     assert all(Path(file["path"]).parent == yolofs.project / "sub" for file in files)
+    assert yolofs("ls", "--json", "one:sub", ":sub/nowhere", code=2).out == ""
