@@ -4,6 +4,7 @@ way since.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -34,5 +35,9 @@ def test_a_run_before_a_commit_is_not_told_with_content_or_attributes_of_another
         (project / "dir").symlink_to(other)
         done = run_program(["diff", "--run", "1"], project)
         assert "secret" not in done.stdout
-        assert "0751" not in done.stdout + done.stderr + run_program(["diff", "--run", "1", "--json"], project).stdout
+        assert "0751" not in done.stdout + done.stderr
+        told = json.loads(run_program(["diff", "--run", "1", "--json"], project).stdout)
+        modes = {change[side]["mode"] for change in told["changes"] for side in ("old", "new") if side in change}
+        assert modes
+        assert "0751" not in modes
         assert "Traceback" not in done.stderr
