@@ -17,7 +17,7 @@ from typing import Self
 
 import pyte
 
-from tests.support import forked
+from tests.support import forked, may_mount
 from tests.support.program import COMMAND, DEADLINE_S
 
 _PRIVATE = re.compile(rb"\x1b\[(?:[<=>][0-9;]*[A-Za-z]|\?[0-9;]*[cmn])")
@@ -60,6 +60,8 @@ class Terminal:
         **env: str,
     ) -> None:
         """``size``: columns and rows; without one the terminal does not know its own."""
+        if [*words[:1]] in (["mount"], ["run"], ["shell"]):
+            may_mount.check()
         self._master, slave = pty.openpty()
         self._display = pyte.Screen(*(size or (100, 24)))
         self._lines: dict[int, str] = {}

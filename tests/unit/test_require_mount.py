@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.required import do_without
+from tests.support.terminal import Terminal
 
 TESTS = Path(__file__).parents[1]
 UNMARKED = "from tests.support import may_mount\n\n\ndef test_it() -> None:\n    may_mount.check()\n"
@@ -82,6 +83,11 @@ def test_a_test_that_mounts_and_is_not_marked_so_fails_everywhere(project: Path)
     done = run(project, "")
     assert done.returncode == 1
     assert "tests/test_sample.py::test_it mounts, so it needs @pytest.mark.mount" in done.stdout
+
+
+def test_a_terminal_in_which_a_command_would_mount_needs_the_mark_too(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"mounts, so it needs @pytest\.mark\.mount"):
+        Terminal(tmp_path, ["run", "true"])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount, of whom it is required")
