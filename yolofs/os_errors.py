@@ -74,11 +74,11 @@ def said_as(error_type: type[YolofsError], sentence: str, *, again: str, place: 
 
 
 @contextlib.contextmanager
-def gone_said(root: bytes, *, besides: bytes, again: str) -> Iterator[None]:
+def gone_said(root: bytes, *, without: bytes, again: str) -> Iterator[None]:
     """Have it said when something that lay below ``root`` a moment before is gone in a block that
     changes nothing there: the host is at work.
 
-    Paths in the directory ``besides`` do not count.  ``again`` is the command to repeat.
+    Paths in the directory ``without`` do not count.  ``again`` is the command to repeat.
 
     Raises:
         NotPreparedError: something was gone.
@@ -87,7 +87,7 @@ def gone_said(root: bytes, *, besides: bytes, again: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
         path = os.fsencode(error.filename) if isinstance(error.filename, str | bytes) else b""
-        if not path.startswith(b"/") or not is_in(path, root) or is_below(path, besides):
+        if not path.startswith(b"/") or not is_in(path, root) or is_below(path, without):
             raise
         raise NotPreparedError(
             f"nothing is committed: another program has just taken {display(path)} away",

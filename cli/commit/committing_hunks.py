@@ -112,7 +112,7 @@ def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], CommitP
 @contextlib.contextmanager
 def _checked(session: Session, picked: Picked) -> Iterator[_Checked]:
     with contextlib.ExitStack() as stack:
-        with gone_said(session.base.root, besides=session.directory, again="the same command"):
+        with gone_said(session.base.root, without=session.directory, again="the same command"):
             selected = stack.enter_context(select_hunks(session, picked.picks, paths=picked.paths, up_to=picked.up_to))
             selection = Selection(
                 session.regions, frozenset(Region), (ROOT, *picked.named), takes_marked=picked.trusted

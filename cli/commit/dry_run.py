@@ -73,7 +73,7 @@ def _dry_run_of(
         ConflictError: it would be refused, as base has changed, or some of it would stay staged.
         YolofsError: it would be refused for hard links.
     """
-    with gone_said(session.base.root, besides=session.directory, again="yolofs commit --dry-run"):
+    with gone_said(session.base.root, without=session.directory, again="yolofs commit --dry-run"):
         shown, split = preview_commit(session, selection, up_to)
         looked = look_at_base(session, split)
         if up_to is None and not as_script:  # a script takes nothing out of the view

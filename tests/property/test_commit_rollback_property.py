@@ -45,7 +45,7 @@ from yolofs.paths import RelPath
 from yolofs.state.drift import may_have_drifted
 from yolofs.store import restored
 from yolofs.store.interfaces import StoreFiles
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 
 BROKEN = ("yolofs.commit.apply.", "yolofs.store.copying", "yolofs.store.file_data")
 """With what the names of the modules begin at whose lines a process is killed."""
@@ -213,7 +213,7 @@ class BrokenOff:
             self.plan,
             self.store,
             parking=self.parking,
-            restored=lambda found, _: restored.add(self._notes, {one.stamp for one in found}),
+            restored=lambda found, _: restored.add(self._notes, {one.inode_ctime for one in found}),
             durable=False,
         ).found
 
@@ -238,7 +238,7 @@ def commit_of(scribe: CommitScribe, parking: bytes) -> BrokenOff:
     return BrokenOff(scribe.plan(), scribe.store, parking, os.path.dirname(parking))
 
 
-def conflicts_of(scribe: CommitScribe, known: set[Stamp]) -> list[RelPath]:
+def conflicts_of(scribe: CommitScribe, known: set[InodeCtime]) -> list[RelPath]:
     found = find_conflicts(scribe.tree, scribe.base, scribe.store, restored=known)
     assert may_have_drifted(scribe.tree, scribe.base, scribe.store, known) or not found
     return found

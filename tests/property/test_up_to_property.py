@@ -18,11 +18,11 @@ from yolofs.errors import HardLinksError
 from yolofs.journal.codec import decode, encode
 from yolofs.state.hard_links import nlink_of
 from yolofs.state.tree import Tree
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 
 
-def changed_ns(root: bytes) -> set[Stamp]:
-    """Return the stamps of all in base, which is newer than anything that a scribe does."""
+def changed_ns(root: bytes) -> set[InodeCtime]:
+    """Return the inode ctimes of all in base, which is newer than anything that a scribe does."""
     found = [os.lstat(os.path.join(top, name)) for top, *names in os.walk(root) for name in (*names[0], *names[1])]
     return {(st.st_ino, st.st_ctime_ns) for st in found}
 
@@ -81,7 +81,7 @@ def check(
             scribe.store,
             parking=parking,
             is_spare=spare,
-            arrived=lambda came: known.update(came.stamps),
+            arrived=lambda came: known.update(came.inode_ctimes),
             durable=False,
         )
         assert scan(root) == wanted

@@ -16,7 +16,7 @@ from yolofs.commit.undo.inverse import invert
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.records import Keep
 from yolofs.state.tree import Tree
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 
 
 class Undo(NamedTuple):
@@ -62,7 +62,7 @@ class Commits(NamedTuple):
         self.scribe.records.clear()
         self.scribe.tree = tree
 
-    def prepare(self, number: int, restored: AbstractSet[Stamp] = frozenset()) -> Undo:
+    def prepare(self, number: int, restored: AbstractSet[InodeCtime] = frozenset()) -> Undo:
         """Prepare to undo all of a commit, which nobody has changed since, but for the ctimes
         ``restored``.
         """
@@ -79,7 +79,7 @@ class Commits(NamedTuple):
         assert [decode(encode(record)) for record in left] == left
         return Undo(plan, store, left, inverse.records)
 
-    def undo(self, number: int, by: int, restored: AbstractSet[Stamp] = frozenset()) -> Undo:
+    def undo(self, number: int, by: int, restored: AbstractSet[InodeCtime] = frozenset()) -> Undo:
         """Undo all of a commit; what it had applied is staged again."""
         undo = self.prepare(number, restored)
         execute(undo.plan, undo.store, parking=self.parking(by), durable=False)

@@ -195,7 +195,7 @@ def commit(
             did not begin here; nothing was done.
     """
     session.check_no_interrupted_commit()
-    with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
+    with gone_said(session.base.root, without=session.directory, again="yolofs commit"):
         split = split if split is not None else split_staged(session, selection)
         looked = looked if looked is not None else look_at_base(session, split)
         names, conflicts = looked.names, looked.conflicts
@@ -304,8 +304,8 @@ def note_restored(session: Session, directory: bytes, found: set[ObjectIdentity]
         return
     base = session.base
     ours = {one for one in found if not forced.has(base.on_disk(one.device, one.inode))}
-    restored.add(session.directory, {one.stamp for one in ours})
-    restored.add_unset(session.directory, {one.stamp for one in ours & untimed})
+    restored.add(session.directory, {one.inode_ctime for one in ours})
+    restored.add_unset(session.directory, {one.inode_ctime for one in ours & untimed})
 
 
 def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
@@ -323,15 +323,15 @@ def note_arrived(session: Session, came: PutInPlace) -> None:
     Raises:
         OSError: it cannot be noted.
     """
-    stamps = set(came.stamps)
+    inode_ctimes = set(came.inode_ctimes)
     for before in came.files_that_lost_names:
         file = session.base.on_disk(before.device, before.inode)
         name = find_name_near(session.base, [file], RelPath(before.near))
         st = session.base.look(name)
         if name is not None and st is not None and before.is_same(st):
-            stamps.add((before.inode, fresh_ctime_ns(session.base.path(name))))
-    restored.add(session.directory, stamps)
-    restored.add_unset(session.directory, {stamp for stamp in stamps if stamp[0] in came.unset})
+            inode_ctimes.add((before.inode, fresh_ctime_ns(session.base.path(name))))
+    restored.add(session.directory, inode_ctimes)
+    restored.add_unset(session.directory, {inode_ctime for inode_ctime in inode_ctimes if inode_ctime[0] in came.unset})
 
 
 def noting_arrivals(session: Session, *, is_needed: bool) -> Arrived | None:

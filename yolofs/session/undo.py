@@ -377,12 +377,11 @@ def _undo(
         seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
         make_directory(directory)
         forget_sizes(session.directory, {step.commit for step in plan.steps if isinstance(step, Fetch)})
-        besides = list(commit.undone_by)
         note = Undoes(
             commit.number,
             prepared.is_whole,
             sorted(inverse.numbers),
-            besides,
+            list(commit.undone_by),
             commit.takes_back,
             inverse.directories_anew,
         )
@@ -416,8 +415,8 @@ def _note_restored(session: Session, found: set[ObjectIdentity], untimed: set[Ob
     """Note the files that taking an undo back has put in their places; ``untimed``: those of them
     that could not get their times back.
     """
-    restored.add(session.directory, {one.stamp for one in found})
-    restored.add_unset(session.directory, {one.stamp for one in untimed})
+    restored.add(session.directory, {one.inode_ctime for one in found})
+    restored.add_unset(session.directory, {one.inode_ctime for one in untimed})
 
 
 def _left_staged(session: Session, commit: EndedCommit, prepared: PreparedUndo, made: list[StoreIno]) -> ComposedRest:

@@ -18,11 +18,12 @@ class Undoes(msgspec.Struct, frozen=True):
     commit: int
     """Which commit it undoes."""
     is_whole: bool
-    """Whether nothing of that is left in base, as long as all of ``besides`` are in force."""
+    """Whether nothing of that is left in base, as long as all ``earlier_undos`` are in force."""
     numbers: list[int] = []
     """The store inodes that its plan needs and no journal names."""
-    besides: list[int] = []
+    earlier_undos: list[int] = msgspec.field(default_factory=list, name="besides")
     """Other undos of that commit: they had already taken back parts that this one no longer found.
+    In the file they are ``besides``.
     """
     applies_again: bool = False
     """Whether that commit had taken another one back itself, so that this applies one again; the

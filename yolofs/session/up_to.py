@@ -40,7 +40,7 @@ def commit_up_to(
             with hard links.
     """
     session.check_no_interrupted_commit()
-    with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
+    with gone_said(session.base.root, without=session.directory, again="yolofs commit"):
         split, composed = _with_later(session, split)
     try:
         result = commit(

@@ -17,7 +17,7 @@ from yolofs.paths import RelPath, join
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
-from yolofs.store.restored import Stamp, by_names
+from yolofs.store.restored import InodeCtime, by_names
 from yolofs.store.store import Store
 
 _ACL = "system.posix_acl_access"
@@ -31,8 +31,8 @@ def has_changed(
     staged: Staged,
     base: Base,
     store: Store,
-    restored: AbstractSet[Stamp] = frozenset(),
-    unset: AbstractSet[Stamp] = frozenset(),
+    restored: AbstractSet[InodeCtime] = frozenset(),
+    unset: AbstractSet[InodeCtime] = frozenset(),
 ) -> bool:
     """Tell whether the base file behind a staged one does not look as it did at copy-up.
 
@@ -63,9 +63,9 @@ def has_changed(
     return staged.base.owner not in (None, owner_of(st)) and owner_of(st) != owner_of(store.lstat(staged.ino))
 
 
-def _is_known(st: os.stat_result, restored: AbstractSet[Stamp]) -> bool:
-    stamp = st.st_ino, st.st_ctime_ns
-    return stamp in restored or by_names(stamp) in restored
+def _is_known(st: os.stat_result, restored: AbstractSet[InodeCtime]) -> bool:
+    inode_ctime = st.st_ino, st.st_ctime_ns
+    return inode_ctime in restored or by_names(inode_ctime) in restored
 
 
 def _has_others_attributes(directory: bytes, st: os.stat_result, copy: bytes) -> bool:
@@ -84,7 +84,7 @@ def _has_others_attributes(directory: bytes, st: os.stat_result, copy: bytes) ->
     )
 
 
-def looks_changed(staged: Staged, st: os.stat_result, base: Base, restored: AbstractSet[Stamp]) -> bool:
+def looks_changed(staged: Staged, st: os.stat_result, base: Base, restored: AbstractSet[InodeCtime]) -> bool:
     """Tell whether the base file behind a staged one, with the attributes ``st``, looks as if its
     content, or its extended attributes, had changed since copy-up.
 
@@ -103,7 +103,7 @@ def is_later(
     tree: Tree,
     base: Base,
     in_use: Container[bytes | None],
-    restored: AbstractSet[Stamp],
+    restored: AbstractSet[InodeCtime],
 ) -> bool:
     """Tell whether what base has at ``natural`` is not what it had when the view put something else
     there, all in it included.
@@ -180,7 +180,12 @@ def homes_known(tree: Tree) -> Iterator[RelPath]:
 
 
 def may_have_drifted(
-    tree: Tree, base: Base, store: Store, restored: AbstractSet[Stamp], *, unset: AbstractSet[Stamp] = frozenset()
+    tree: Tree,
+    base: Base,
+    store: Store,
+    restored: AbstractSet[InodeCtime],
+    *,
+    unset: AbstractSet[InodeCtime] = frozenset(),
 ) -> bool:
     """Return False if there surely is no drift, which is cheap to find; True means that there may
     be some.

@@ -29,26 +29,29 @@ such as its time.  It does not look as it was to look, and yet nobody else has c
 """
 _MOST_BYTES = 1 << 30
 _MOST_EARLIER = 200_000
-"""So many stamps are kept for undos alone, the latest."""
+"""So many inode ctimes are kept for undos alone, the latest."""
 _MOST_OF_A_NUMBER = 8
-"""So many stamps with one inode number are kept, the latest: as many disks may have such a file."""
-Stamp: TypeAlias = tuple[int, int]
+"""So many inode ctimes with one inode number are kept, the latest: as many disks may have such a
+file.
+"""
+InodeCtime: TypeAlias = tuple[int, int]
 """An inode number, and the ctime in ns of the file that has it: the inode number alone may be that
 of a file on each disk.
 """
 
 
-def by_names(stamp: Stamp) -> Stamp:
-    """Return the stamp that a directory has, besides its own, if an undo or a commit made it.
+def by_names(inode_ctime: InodeCtime) -> InodeCtime:
+    """Return the inode ctime that a directory has, besides its own, if an undo or a commit made it.
 
-    What came into such a directory with it has stamps, too; anything else in it is the host's.
+    What came into such a directory with it has inode ctimes, too; anything else in it is the
+    host's.
     """
-    inode, ctime_ns = stamp
+    inode, ctime_ns = inode_ctime
     return -inode, ctime_ns
 
 
-def read(directory: bytes) -> set[Stamp]:
-    """Return the stamps of what was put back; empty if nothing was, or the note is damaged.
+def read(directory: bytes) -> set[InodeCtime]:
+    """Return the inode ctimes of what was put back; empty if nothing was, or the note is damaged.
 
     Raises:
         OSError: it cannot be read.
@@ -56,30 +59,30 @@ def read(directory: bytes) -> set[Stamp]:
     return _read(directory, _NAME)
 
 
-def read_all(directory: bytes) -> set[Stamp]:
-    """Return the stamps of all that was put back, also before what is staged now; empty and raises
-    as :func:`read`.
+def read_all(directory: bytes) -> set[InodeCtime]:
+    """Return the inode ctimes of all that was put back, also before what is staged now; empty and
+    raises as :func:`read`.
     """
     return _read(directory, _NAME) | _read(directory, _EARLIER)
 
 
-def read_unset(directory: bytes) -> set[Stamp]:
-    """Return the stamps of files that do not look as a commit should have left them; empty and
-    raises as :func:`read`.
+def read_unset(directory: bytes) -> set[InodeCtime]:
+    """Return the inode ctimes of files that do not look as a commit should have left them; empty
+    and raises as :func:`read`.
     """
     return _read(directory, _UNSET)
 
 
-def _read(directory: bytes, name: bytes) -> set[Stamp]:
+def _read(directory: bytes, name: bytes) -> set[InodeCtime]:
     text = read_note(os.path.join(directory, name), _MOST_BYTES)
     try:
-        noted = msgspec.json.decode(text, type=dict[int, int] | list[Stamp]) if text is not None else []
+        noted = msgspec.json.decode(text, type=dict[int, int] | list[InodeCtime]) if text is not None else []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return set()
     return set(noted.items() if isinstance(noted, dict) else noted)  # a dictionary is of an earlier version
 
 
-def add(directory: bytes, restored: AbstractSet[Stamp]) -> None:
+def add(directory: bytes, restored: AbstractSet[InodeCtime]) -> None:
     """Note what was put back just now, durably.
 
     Raises:
@@ -88,20 +91,20 @@ def add(directory: bytes, restored: AbstractSet[Stamp]) -> None:
     _add(directory, _NAME, restored)
 
 
-def add_unset(directory: bytes, unset: AbstractSet[Stamp]) -> None:
+def add_unset(directory: bytes, unset: AbstractSet[InodeCtime]) -> None:
     """Note what does not look as a commit was to leave it, durably; raises as :func:`add`."""
     if unset:
         _add(directory, _UNSET, unset)
 
 
-def _add(directory: bytes, name: bytes, stamps: AbstractSet[Stamp], *, most: int | None = None) -> None:
+def _add(directory: bytes, name: bytes, inode_ctimes: AbstractSet[InodeCtime], *, most: int | None = None) -> None:
     path = os.path.join(directory, name)
     latest: dict[int, list[int]] = {}
-    for inode, ctime_ns in sorted(_read(directory, name) | stamps):
+    for inode, ctime_ns in sorted(_read(directory, name) | inode_ctimes):
         latest.setdefault(inode, []).append(ctime_ns)
     kept = [(inode, ctime_ns) for inode, ctimes in latest.items() for ctime_ns in ctimes[-_MOST_OF_A_NUMBER:]]
     if most is not None and len(kept) > most:
-        kept = sorted(kept, key=lambda stamp: stamp[1])[-most:]
+        kept = sorted(kept, key=lambda inode_ctime: inode_ctime[1])[-most:]
     replace_note(path, msgspec.json.encode(kept))
 
 

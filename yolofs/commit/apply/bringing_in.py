@@ -14,7 +14,7 @@ from yolofs.commit.apply.keeping import NO_LINK, Arrival, Keeping
 from yolofs.commit.apply.kept_copies import names_of_several
 from yolofs.commit.apply.places import COPIED, Spot, spot_of_copy
 from yolofs.commit.apply.ready import LINKED
-from yolofs.commit.apply.trees import names_elsewhere, stamps_below
+from yolofs.commit.apply.trees import inode_ctimes_below, names_elsewhere
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -24,7 +24,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.system import syscalls
 
 
@@ -141,7 +141,7 @@ class BringingIn(Keeping):
         if isinstance(step, Place) and self._loses_links(step, source):
             self._note(step.path, ("hard link",))
         self._copy_tree(source, beside, step.path)
-        self._copied.update(stamps_below(self._at(beside)))
+        self._copied.update(inode_ctimes_below(self._at(beside)))
         self._mark_made(beside, step)
         copied = spot_of_copy(source)
         syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)
@@ -211,11 +211,11 @@ class BringingIn(Keeping):
         """
         self._store.remove_links(step.ino for step, _ in self._store_names)
 
-    def stamps_of_links(self) -> set[Stamp]:
-        """Return the stamps of what had a name in the store, as far as it still is where it was
-        put.
+    def inode_ctimes_of_links(self) -> set[InodeCtime]:
+        """Return the inode ctimes of what had a name in the store, as far as it still is where it
+        was put.
         """
-        found: set[Stamp] = set()
+        found: set[InodeCtime] = set()
         for step, made in self._store_names:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 _, st = self._reach(step.path)
@@ -223,9 +223,9 @@ class BringingIn(Keeping):
                     found.add((st.st_ino, st.st_ctime_ns))
         return found
 
-    def stamps_of_copies(self) -> set[Stamp]:
-        """Return the stamps of what lies in directories that were copied: no step
-        is about it.
+    def inode_ctimes_of_copies(self) -> set[InodeCtime]:
+        """Return the inode ctimes of what lies in directories that were copied: no step is about
+        it.
         """
         return self._copied
 

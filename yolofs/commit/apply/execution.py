@@ -503,8 +503,8 @@ def _complete(
         steps.release_store()
         if arrived is not None:
             found = find_what_came(plan, parking, ctimes, noted, steps.left_out if knows_all else None)
-            stamps = steps.stamps_of_copies() | found.stamps | steps.stamps_of_links()
-            arrived(found._replace(stamps=steps.with_swept(stamps)))
+            inode_ctimes = steps.inode_ctimes_of_copies() | found.inode_ctimes | steps.inode_ctimes_of_links()
+            arrived(found._replace(inode_ctimes=steps.with_swept(inode_ctimes)))
         steps.discard_notes()
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:

@@ -18,7 +18,7 @@ from yolofs.commit.apply import step_log
 from yolofs.commit.apply.kept_copies import Ctimes, KeptCopy
 from yolofs.commit.plan.plan import Create, Duplicate, Plan, Remove, Rewrite, SetMetadata, directories_made
 from yolofs.paths import ROOT, RelPath, join
-from yolofs.store.restored import Stamp, by_names
+from yolofs.store.restored import InodeCtime, by_names
 from yolofs.system.plain_files import read_note, replace_note
 
 _NOTE = b"parting"
@@ -50,7 +50,7 @@ class FileBefore(msgspec.Struct, frozen=True, array_like=True):
 class PutInPlace(NamedTuple):
     """What a commit has put in place, changed or taken names from."""
 
-    stamps: set[Stamp]
+    inode_ctimes: set[InodeCtime]
     """What the host has changed since its step is not among these."""
     unset: frozenset[int]
     """The inode numbers of what may not look as the plan says, as not all of it could be set."""
@@ -103,19 +103,19 @@ def find_what_came(
         OSError: the log cannot be read.
     """
     lines = step_log.read(directory)
-    stamps = {(line.came.inode, line.came.ctime_ns) for line in lines if line.came is not None}
+    inode_ctimes = {(line.came.inode, line.came.ctime_ns) for line in lines if line.came is not None}
     made = directories_made(plan)
     for step, line in zip(plan.steps, lines, strict=False):
         if isinstance(step, Remove) and line.went is not None:  # its other names stay, and may stay links of it
-            stamps.add((line.went.inode, line.went.ctime_ns))
+            inode_ctimes.add((line.went.inode, line.went.ctime_ns))
         if line.came is not None and step.path in made:
-            stamps.add(by_names((line.came.inode, line.came.ctime_ns)))
+            inode_ctimes.add(by_names((line.came.inode, line.came.ctime_ns)))
     unknown: list[FileBefore] = []
     for before in noted:
         times = ctimes.get(before.inode)
         is_ours = times is not None and times.before == before.ctime_ns
         if times is not None and times.after is not None and is_ours:
-            stamps.add((before.inode, times.after))
+            inode_ctimes.add((before.inode, times.after))
         elif left_out is None or is_ours:
             unknown.append(before)
     unset: set[int] = set()
@@ -123,7 +123,7 @@ def find_what_came(
         is_at = left_out is None or step.path in left_out
         if is_at and line.came is not None and isinstance(step, _GIVES_LOOKS):
             unset.add(line.came.inode)
-    return PutInPlace(stamps, frozenset(unset), unknown)
+    return PutInPlace(inode_ctimes, frozenset(unset), unknown)
 
 
 def _seen(lines: Sequence[step_log.LoggedStep]) -> dict[int, int]:

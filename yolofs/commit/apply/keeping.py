@@ -31,7 +31,7 @@ from yolofs.paths import RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
 from yolofs.store.interfaces import StoreFiles
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.system import syscalls
 from yolofs.system.busy_trees import remove_tree
 
@@ -72,20 +72,20 @@ class Keeping(Preparing):
         """The second places of copied things, with the thing at each: only that one is deleted in
         the end, whoever has taken its name.
         """
-        self._copied: set[Stamp] = set()
+        self._copied: set[InodeCtime] = set()
         """The ctimes, by inode number, of all that lies in copied directories."""
         self._marked: set[int] = set()
         """The inode numbers of what steps of this process have made or copied themselves."""
-        self._swept: list[tuple[Stamp, Stamp]] = []
-        """The stamps of directories before and after something of the commit's own was deleted in
-        them, when all steps were done.
+        self._swept: list[tuple[InodeCtime, InodeCtime]] = []
+        """The inode ctimes of directories before and after something of the commit's own was
+        deleted in them, when all steps were done.
         """
-        self._names_copied: set[Stamp] = set()
-        """The stamps of files with hard links of which names were copied to what is kept: these
-        names are leftovers.
+        self._names_copied: set[InodeCtime] = set()
+        """The inode ctimes of files with hard links of which names were copied to what is kept:
+        these names are leftovers.
         """
-        self._given_again: list[Stamp] = []
-        """The stamps of directories that got their times again when all steps were done."""
+        self._given_again: list[InodeCtime] = []
+        """The inode ctimes of directories that got their times again when all steps were done."""
         self.may_not_link = False
         """Whether a step failed as a store inode may not get a name where it is to be."""
 
@@ -121,7 +121,7 @@ class Keeping(Preparing):
         self._as_seen.check(os.lstat(self._at(source)))
         names = kept_copies.names_of_several(self._at(source), target.name)
         kept_copies.note_kept_copies(self._parking, names)
-        self._names_copied.update(kept_copies.stamps_of(self._at(source), target.name, names))
+        self._names_copied.update(kept_copies.inode_ctimes_of(self._at(source), target.name, names))
         self._copy_tree(source, target, path)
 
     def _copy_tree(self, source: Spot, target: Spot, path: RelPath) -> None:

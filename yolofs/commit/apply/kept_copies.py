@@ -21,7 +21,7 @@ import msgspec
 from yolofs.commit.apply.copy_log import Copied, FileNumbers, ObjectByDevice
 from yolofs.commit.plan.plan import MetadataBefore
 from yolofs.store import copying
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.system import syscalls
 from yolofs.system.open_trees import OpenTree
 from yolofs.system.plain_files import read_note, replace_note
@@ -184,17 +184,19 @@ def names_of_several(place: bytes, name: bytes) -> dict[bytes, FileNumbers]:
     return {os.path.join(name, os.path.relpath(path, place)): (st.st_dev, st.st_ino) for path, st in found}
 
 
-def stamps_of(place: bytes, name: bytes, names: Iterable[bytes]) -> Iterator[Stamp]:
-    """Yield the stamps of the files that :func:`names_of_several` has returned the ``names`` of."""
+def inode_ctimes_of(place: bytes, name: bytes, names: Iterable[bytes]) -> Iterator[InodeCtime]:
+    """Yield the inode ctimes of the files that :func:`names_of_several` has returned the ``names``
+    of.
+    """
     with OpenTree(place) as tree:
         for one in names:
             st = tree.lstat(one[len(name) :])
             yield st.st_ino, st.st_ctime_ns
 
 
-def remove_names_of_several(place: bytes) -> Iterator[tuple[Stamp, Stamp]]:
-    """Remove the names, in what lies at a place, of files that have others; yield the stamps of
-    each file before and after.
+def remove_names_of_several(place: bytes) -> Iterator[tuple[InodeCtime, InodeCtime]]:
+    """Remove the names, in what lies at a place, of files that have others; yield the inode ctimes
+    of each file before and after.
 
     Names in directories that forbid it stay, as do those of which the disk tells nothing then.
 

@@ -26,7 +26,7 @@ from yolofs.paths import RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
 from yolofs.store.owners import gives_group
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.system.busy_trees import empty
 from yolofs.system.disks import disk_key
 from yolofs.system.open_trees import OpenTree
@@ -221,16 +221,16 @@ def _note(parking: bytes, folders: Sequence[NotedFolder]) -> None:
     replace_note(os.path.join(parking, NOTE), msgspec.json.encode(folders))
 
 
-def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
+def remove(parking: bytes, name: bytes) -> list[tuple[InodeCtime, InodeCtime]]:
     """Remove the commit's folders whose names begin with ``name``, with all in them, durably;
-    return the stamps of their parents before and after.
+    return the inode ctimes of their parents before and after.
 
     Whoever calls this is about to remove what tells of them.
 
     Raises:
         OSError: one cannot be removed.
     """
-    found: list[tuple[Stamp, Stamp]] = []
+    found: list[tuple[InodeCtime, InodeCtime]] = []
     folders = _noted_folders(parking)
     for number, folder in enumerate(folders):
         above, last = os.path.split(folder.path)

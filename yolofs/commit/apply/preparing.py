@@ -31,7 +31,7 @@ from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
 from yolofs.store.interfaces import StoreFiles
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.system import syscalls
 
 
@@ -307,7 +307,7 @@ class Preparing(Places):
         self._note(step.path, left_out)
         return st
 
-    def remove_far(self) -> list[tuple[Stamp, Stamp]]:
+    def remove_far(self) -> list[tuple[InodeCtime, InodeCtime]]:
         """Remove the folders on other devices; return what :func:`other_devices.remove` does.
 
         Raises:

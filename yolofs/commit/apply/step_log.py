@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.system.plain_files import is_there, open_plain, read_note, replace_note
 
 _NAME = b"progress"
@@ -37,7 +37,7 @@ class ObjectIdentity(NamedTuple):
     size: int
 
     @property
-    def stamp(self) -> Stamp:
+    def inode_ctime(self) -> InodeCtime:
         """What tells, as long as nobody changes it, that a commit has left it."""
         return self.inode, self.ctime_ns
 

@@ -41,7 +41,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import PathDescriptor, at, path_descriptor
-from yolofs.store.restored import Stamp, by_names
+from yolofs.store.restored import InodeCtime, by_names
 from yolofs.system import syscalls
 from yolofs.system.busy_trees import remove_tree
 
@@ -256,13 +256,13 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             del self._leftovers[spot]
         self._swept += self.remove_far()
 
-    def with_swept(self, stamps: set[Stamp]) -> set[Stamp]:
-        """Return stamps together with those that directories among them have got as what was left
-        over in them was deleted.
+    def with_swept(self, inode_ctimes: set[InodeCtime]) -> set[InodeCtime]:
+        """Return inode ctimes together with those that directories among them have got as what was
+        left over in them was deleted.
         """
-        found = stamps | self._names_copied
-        for stamp in self._given_again:
-            found.update((stamp, by_names(stamp)))
+        found = inode_ctimes | self._names_copied
+        for inode_ctime in self._given_again:
+            found.update((inode_ctime, by_names(inode_ctime)))
         for before, after in self._swept:
             if before in found:
                 found.add(after)
@@ -283,7 +283,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         self.do(step)
         came = self.logged(step).came
         if came is not None and self.is_finished(step):
-            self._given_again.append(came.stamp)
+            self._given_again.append(came.inode_ctime)
 
     def is_finished(self, step: Step) -> bool:
         """Tell whether a step gave a directory its metadata, and it has what the step gave it."""
@@ -319,14 +319,14 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         """
         directory = self._unlocked(spot)
         st = os.stat(b".", dir_fd=directory)
-        stamp = st.st_ino, st.st_ctime_ns
+        inode_ctime = st.st_ino, st.st_ctime_ns
         with contextlib.suppress(FileNotFoundError):  # one of two spots that lead to the same, or the host removed it
             there = os.stat(spot.name, dir_fd=directory, follow_symlinks=False)
             if (there.st_dev, there.st_ino) == thing or self._may_number_names(spot):
                 self._swept += kept_copies.remove_names_of_several(at(directory, spot.name))
                 remove_tree(at(directory, spot.name))
         copying.may_set_times(at(directory, b"."), st)  # not another user's directory's, such as that of /tmp
-        self._swept.append((stamp, (st.st_ino, os.stat(b".", dir_fd=directory).st_ctime_ns)))
+        self._swept.append((inode_ctime, (st.st_ino, os.stat(b".", dir_fd=directory).st_ctime_ns)))
 
 
 def _is_first(step: Rewrite | SetMetadata) -> bool:

@@ -19,7 +19,7 @@ from yolofs.commit.apply.copy_log import Copied, FileNumbers, ObjectByDevice
 from yolofs.commit.apply.ready import looks_of
 from yolofs.store import copying
 from yolofs.store.copying import PathDescriptor, at
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.system.open_trees import OpenTree, named
 
 
@@ -133,8 +133,8 @@ def _all_in(tree: OpenTree) -> Iterator[tuple[bytes, os.stat_result]]:
         yield from tree.below()
 
 
-def stamps_below(directory: bytes) -> set[Stamp]:
-    """Return the stamps of all that lies in a directory, as far as that can be looked at."""
+def inode_ctimes_below(directory: bytes) -> set[InodeCtime]:
+    """Return the inode ctimes of all that lies in a directory, as far as that can be looked at."""
     with OpenTree(directory) as tree:
         return {(st.st_ino, st.st_ctime_ns) for _, st in tree.below(passes_over=True)}
 

@@ -35,7 +35,7 @@ from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed, homes_known, is_gone, is_later
 from yolofs.state.tree import Staged, Tree
 from yolofs.store.base import Base
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.store.store import Store
 from yolofs.text.git_split_index import is_shared_part
 
@@ -46,8 +46,8 @@ def find_conflicts(
     store: Store,
     *,
     names: Sequence[OverriddenName] | None = None,
-    restored: AbstractSet[Stamp] = frozenset(),
-    unset: AbstractSet[Stamp] = frozenset(),
+    restored: AbstractSet[InodeCtime] = frozenset(),
+    unset: AbstractSet[InodeCtime] = frozenset(),
 ) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
@@ -69,7 +69,7 @@ def find_conflicts(
 
 
 def _changed(
-    tree: Tree, base: Base, store: Store, restored: AbstractSet[Stamp], unset: AbstractSet[Stamp]
+    tree: Tree, base: Base, store: Store, restored: AbstractSet[InodeCtime], unset: AbstractSet[InodeCtime]
 ) -> set[Staged]:
     """Return the staged files whose base file has changed."""
     looks = [staged for staged in tree.staged.values() if has_changed(staged, base, store, restored, unset)]
@@ -132,7 +132,7 @@ def _is_conflict(
     base: Base,
     changed: set[Staged],
     in_use: set[bytes],
-    restored: AbstractSet[Stamp],
+    restored: AbstractSet[InodeCtime],
 ) -> bool:
     if name.is_cut_off:
         return True

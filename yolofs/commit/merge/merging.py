@@ -30,7 +30,7 @@ from yolofs.state.kept_bases import (
 from yolofs.state.tree import Entry, Staged, Tree, natural_path
 from yolofs.store import copying
 from yolofs.store.base import Base
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.store.store import Store
 from yolofs.text.git_binary import is_binary
 
@@ -97,7 +97,7 @@ def merge_paths(
     store: Store,
     records: Iterable[ChangeRecord],
     paths: Sequence[RelPath],
-    restored: AbstractSet[Stamp] = frozenset(),
+    restored: AbstractSet[InodeCtime] = frozenset(),
 ) -> list[Merge | Unmergeable]:
     """Return the result of a merge at each conflict; ``records`` lead to the state, and
     ``restored`` are ctimes of yolofs's own doing.
@@ -121,7 +121,7 @@ class _Merger:
         base: Base,
         store: Store,
         records: Iterable[ChangeRecord],
-        restored: AbstractSet[Stamp],
+        restored: AbstractSet[InodeCtime],
         texts: TextMerger,
     ) -> None:
         self._texts = texts

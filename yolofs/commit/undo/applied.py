@@ -39,7 +39,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.paths import RelPath
 from yolofs.store import copying
 from yolofs.store.interfaces import StoreFiles
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.system import syscalls
 from yolofs.system.clock import is_kept_as
 from yolofs.system.disks import OnDisk
@@ -238,7 +238,7 @@ class Applied:
         device = self._device(index)
         return device is not None and self._ctimes.get((device, st.st_ino)) == st.st_ctime_ns
 
-    def is_as_left(self, index: int, st: os.stat_result, store: StoreFiles, restored: AbstractSet[Stamp]) -> bool:
+    def is_as_left(self, index: int, st: os.stat_result, store: StoreFiles, restored: AbstractSet[InodeCtime]) -> bool:
         """Tell whether nobody has changed the content or metadata of what a step (by its index) and
         those after it gave base; ``st`` is it now, or what an undo has made anew for it.
         """
@@ -246,7 +246,7 @@ class Applied:
         return self.is_unchanged(index, st) or self.is_file_as_left(file, st, store, restored)
 
     def is_file_as_left(
-        self, file: OnDisk, st: os.stat_result, store: StoreFiles, restored: AbstractSet[Stamp]
+        self, file: OnDisk, st: os.stat_result, store: StoreFiles, restored: AbstractSet[InodeCtime]
     ) -> bool:
         """Tell whether nobody has changed a file that the commit has put in place or changed, or
         has copied with the directory that it lies in; ``st`` is it now, or what an undo has made

@@ -52,7 +52,7 @@ from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.store import copying
 from yolofs.store.base import Base
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.store.store import Store, gone_on_failure
 from yolofs.system.clock import is_kept_as
 
@@ -353,7 +353,7 @@ def invert(
     into: Store | None = None,
     later: Sequence[LaterCommit] = (),
     earlier_times: EarlierTimes = NO_EARLIER_TIMES,
-    restored: AbstractSet[Stamp] = frozenset(),
+    restored: AbstractSet[InodeCtime] = frozenset(),
     anew: MadeAnew = NOTHING_ANEW,
     force: bool = False,
 ) -> Inverse:

@@ -37,7 +37,7 @@ from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.store.store import Store
 from yolofs.system.disks import OnDisk
 from yolofs.system.git_exclude import without_own_line
@@ -116,7 +116,7 @@ class UndoableNames(LeftByCommit):
         into: Store,
         later: Sequence[LaterCommit],
         earlier_times: EarlierTimes,
-        restored: AbstractSet[Stamp],
+        restored: AbstractSet[InodeCtime],
         anew: MadeAnew,
         *,
         force: bool,
@@ -292,7 +292,7 @@ class UndoableNames(LeftByCommit):
         known = self._was_known_by(path, st)
         return any(self._applied.is_file_as_left(file, st, self._store, restored) for file in known)
 
-    def _restored_at(self, path: RelPath, st: os.stat_result) -> AbstractSet[Stamp]:
+    def _restored_at(self, path: RelPath, st: os.stat_result) -> AbstractSet[InodeCtime]:
         """Return the ctimes that tell that a file is what this commit had left at a path.
 
         A ctime set by an undo counts only if that undo brought back this commit's version, not if

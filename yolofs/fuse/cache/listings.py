@@ -46,13 +46,13 @@ class ToldName(msgspec.Struct, gc=False):
 class Listing:
     """The names of one directory, as they are told for the first time or were told before."""
 
-    __slots__ = ("_changes", "_made_at", "_stamp", "_step", "inode", "lifetime_s", "rows")
+    __slots__ = ("_changes", "_made_at", "_step", "_versions", "inode", "lifetime_s", "rows")
 
-    def __init__(self, inode: Inode, stamp: tuple[int, int], made_at: float, lifetime_s: float) -> None:
+    def __init__(self, inode: Inode, versions: tuple[int, int], made_at: float, lifetime_s: float) -> None:
         self.inode = inode
         """The directory."""
         self._changes = inode.changes
-        self._stamp = stamp
+        self._versions = versions
         self._made_at = made_at
         self._step = 0
         self.rows: list[ToldName] = []
@@ -77,13 +77,13 @@ class Listing:
         if lifetime_s is not None:  # from now on with the others, which are older
             self._shorten(row)
 
-    def is_valid(self, stamp: tuple[int, int], now: float) -> bool:
+    def is_valid(self, versions: tuple[int, int], now: float) -> bool:
         """Tell whether all names may be told again, and see that no lifetime goes on from the
         beginning.
 
         A lifetime ends in steps, so that the entries need not be written anew each time.
         """
-        if stamp != self._stamp or self.inode.changes != self._changes or self.lifetime_s <= 0:
+        if versions != self._versions or self.inode.changes != self._changes or self.lifetime_s <= 0:
             return False
         if self.lifetime_s == math.inf:
             return True
@@ -102,12 +102,12 @@ class Listing:
 
 
 class Listings:
-    """The listings of a view; all end when ``stamp`` gives something else.  ``clock`` counts
+    """The listings of a view; all end when ``versions`` gives something else.  ``clock`` counts
     seconds.
     """
 
-    def __init__(self, stamp: Callable[[], tuple[int, int]], clock: Callable[[], float] = time.monotonic) -> None:
-        self._stamp = stamp
+    def __init__(self, versions: Callable[[], tuple[int, int]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._versions = versions
         self._clock = clock
         self._kept: dict[int, Listing] = {}
         self._names = 0
@@ -125,13 +125,13 @@ class Listings:
 
     def is_valid(self, listing: Listing) -> bool:
         """Tell whether a listing may be told again, or what is missing be added to it."""
-        return listing.is_valid(self._stamp(), self._clock())
+        return listing.is_valid(self._versions(), self._clock())
 
     def begin(self, directory: Inode, lifetime_s: float = math.inf) -> Listing:
         """Return an empty listing, to be filled while it is valid.  For ``lifetime_s`` nobody
         else adds a name.
         """
-        return Listing(directory, self._stamp(), self._clock(), lifetime_s)
+        return Listing(directory, self._versions(), self._clock(), lifetime_s)
 
     def keep(self, listing: Listing) -> None:
         """Keep the listing of a directory, now that all its names are in it."""

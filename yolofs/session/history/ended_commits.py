@@ -40,10 +40,10 @@ class EndedCommit(msgspec.Struct, frozen=True):
 
 
 def ended_commits(
-    session: Session, *, last: int | None = None, since: int = 0, besides: Collection[int] = ()
+    session: Session, *, last: int | None = None, since: int = 0, also: Collection[int] = ()
 ) -> list[EndedCommit]:
     """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone,
-    or of those ``since`` a number, and some ``besides``, those that have.
+    or of those ``since`` a number and of some that ``also`` have.
 
     Only later commits tell what became of one, so earlier ones need not be read.
 
@@ -51,7 +51,7 @@ def ended_commits(
         TrustError: the state directory is not the user's alone.
     """
     found: dict[int, EndedCommit] = {}
-    numbers = sorted(number for number in commit_numbers(session.directory) if number >= since or number in besides)
+    numbers = sorted(number for number in commit_numbers(session.directory) if number >= since or number in also)
     numbers = numbers[-last if last is not None else 0 :]
     sealer = Sealer.open(session.directory, make=True) if numbers else None
     for number in numbers:
@@ -87,8 +87,9 @@ def _note_undos(found: dict[int, EndedCommit]) -> None:
 
 def _whole_undos(found: Mapping[int, EndedCommit], one: EndedCommit) -> list[int]:
     """Return the undos of a commit, of those in force, after which nothing of it was left."""
+    in_force = set(one.undone_by)
     undos = [(number, found[number].undoes) for number in one.undone_by]
-    return [number for number, of in undos if of is not None and of.is_whole and set(of.besides) <= set(one.undone_by)]
+    return [number for number, of in undos if of is not None and of.is_whole and in_force.issuperset(of.earlier_undos)]
 
 
 def _note_undone_with_what_they_applied(found: dict[int, EndedCommit]) -> None:

@@ -38,7 +38,7 @@ class Size(msgspec.Struct, frozen=True, array_like=True):
 
     kept: int
     """For what base had before."""
-    besides: int
+    other: int
     """For its journal, its plan and all else."""
 
 
@@ -88,7 +88,7 @@ def size_of_session(session: bytes, fresh_from: int) -> SessionSize:
     above = size_of(session, without={commits, files, run_tmp.top_of(session)}) + _size_of_store(session, fresh_from)
     others = size_of(commits, without=walked)
     kept = sum(size.kept for size in sizes.values())
-    return SessionSize(above + others + kept + sum(size.besides for size in sizes.values()), kept)
+    return SessionSize(above + others + kept + sum(size.other for size in sizes.values()), kept)
 
 
 def forget_sizes(session: bytes, numbers: AbstractSet[int] | None = None) -> None:

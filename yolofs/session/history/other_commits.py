@@ -45,7 +45,7 @@ class OtherCommits:
         }
         about = {note.commit for note in notes.values() if note is not None}
         undos = {one for one, note in notes.items() if note is not None}
-        self.ended = ended_commits(session, since=number, besides=undos | about)
+        self.ended = ended_commits(session, since=number, also=undos | about)
         """Those that have ended, oldest first."""
         self.first_undone = min(about, default=number)
         """Nothing is undone of those before it."""

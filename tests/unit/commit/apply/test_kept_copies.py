@@ -16,7 +16,7 @@ from yolofs.commit.apply import execution
 from yolofs.commit.apply.given_ctimes import PutInPlace
 from yolofs.commit.apply.kept_copies import KeptCopy, put_in_place
 from yolofs.store import copying
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 from yolofs.system import syscalls
 
 OLD = 1_400_000_000_000_000_007
@@ -196,7 +196,7 @@ def test_a_file_that_lost_a_name_is_told_with_its_new_ctime_unless_the_host_chan
     file = Path(os.fsdecode(scribe.base.root)) / "a-other"
     was = file.stat()
     scribe.remove(b"a")
-    noted = set[Stamp]()
+    noted = set[InodeCtime]()
 
     def change(done: int, total: int) -> None:
         if done == total and does_host_change_it:
@@ -205,7 +205,7 @@ def test_a_file_that_lost_a_name_is_told_with_its_new_ctime_unless_the_host_chan
                 file.chmod(0o640)
 
     def note(came: PutInPlace) -> None:
-        noted.update(came.stamps)
+        noted.update(came.inode_ctimes)
 
     execute(scribe.plan(), scribe.store, parking=os.fsencode(parking), arrived=note, progress=change)
     now = file.stat()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.exchanged_names import SECRET, Exchanger, heard, holders_of_secret, state_of
-from yolofs.commit.apply.trees import copy_tree, names_elsewhere, stamps_below
+from yolofs.commit.apply.trees import copy_tree, inode_ctimes_below, names_elsewhere
 from yolofs.system.busy_trees import remove_tree
 
 NAMES = ("d", "d/sub", "d/sub/deep", "d/f", "copy", "copy/sub", "copy/sub/deep", "copy/f")
@@ -35,9 +35,9 @@ def names_of(name: str) -> tuple[str, str]:
         lambda base: copy_tree(bytes(base / "d"), bytes(base / "copy")),
         lambda base: remove_tree(bytes(base / "d")),
         lambda base: names_elsewhere(bytes(base / "d"), lambda _: False),
-        lambda base: stamps_below(bytes(base / "d")),
+        lambda base: inode_ctimes_below(bytes(base / "d")),
     ],
-    ids=["copy", "remove", "names", "stamps"],
+    ids=["copy", "remove", "names", "inode_ctimes"],
 )
 @pytest.mark.parametrize("is_short", [True, False])
 def test_whatever_walks_a_tree_follows_no_link_that_is_exchanged_for_a_name(

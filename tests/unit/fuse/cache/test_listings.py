@@ -17,7 +17,7 @@ def clock() -> HandClock:
     return HandClock()
 
 
-class Stamp:
+class Versions:
     """What all listings depend on, set by hand."""
 
     now: tuple[int, int] = (0, 0)
@@ -27,13 +27,13 @@ class Stamp:
 
 
 @pytest.fixture
-def stamp() -> Stamp:
-    return Stamp()
+def versions() -> Versions:
+    return Versions()
 
 
 @pytest.fixture
-def listings(stamp: Stamp, clock: HandClock) -> Listings:
-    return Listings(stamp, clock)
+def listings(versions: Versions, clock: HandClock) -> Listings:
+    return Listings(versions, clock)
 
 
 def directory(number: int = 7) -> Inode:
@@ -62,12 +62,14 @@ def test_a_listing_is_told_for_what_is_left_of_the_shortest_lifetime(listings: L
     assert listings.find(inode) is None
 
 
-def test_what_only_the_view_can_change_is_told_as_it_was(listings: Listings, stamp: Stamp, clock: HandClock) -> None:
+def test_what_only_the_view_can_change_is_told_as_it_was(
+    listings: Listings, versions: Versions, clock: HandClock
+) -> None:
     inode = directory()
     listing = told(listings, inode, None, None)
     clock.now += 1e6
     assert listings.find(inode) is listing
-    stamp.now = (0, 1)
+    versions.now = (0, 1)
     assert listings.find(inode) is None
 
 

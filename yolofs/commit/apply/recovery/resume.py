@@ -29,7 +29,7 @@ from yolofs.commit.apply.recovery.found_files import is_mixture, places_of
 from yolofs.commit.apply.recovery.hosts_metadata import with_hosts_metadata
 from yolofs.commit.apply.recovery.swapped_out import SwappedOut
 from yolofs.commit.apply.step_log import LoggedStep
-from yolofs.commit.apply.trees import stamps_below
+from yolofs.commit.apply.trees import inode_ctimes_below
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -51,7 +51,7 @@ from yolofs.paths import RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import PathDescriptor
 from yolofs.store.interfaces import StoreFiles
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import InodeCtime
 
 
 class ResumedSteps(SwappedOut):
@@ -260,19 +260,19 @@ class ResumedSteps(SwappedOut):
                 if st.st_ino == made.inode and st.st_nlink > 1:
                     os.unlink(path)
 
-    def stamps_of_copies(self) -> set[Stamp]:
+    def inode_ctimes_of_copies(self) -> set[InodeCtime]:
         """Return the same of what was copied before the crash: what has changed since the note of
         it is the host's.
         """
-        found: set[Stamp] = set()
+        found: set[InodeCtime] = set()
         for step in self._places.values():
             if self.made_by_step(step) is None:
                 continue
             noted_ns = os.stat(self._name_of_note(step), dir_fd=self._new.fd, follow_symlinks=False).st_ctime_ns
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                below = stamps_below(self._at(self._reach(step.path)[0]))
-                found.update(stamp for stamp in below if stamp[1] <= noted_ns)
-        return found | super().stamps_of_copies()
+                below = inode_ctimes_below(self._at(self._reach(step.path)[0]))
+                found.update(inode_ctime for inode_ctime in below if inode_ctime[1] <= noted_ns)
+        return found | super().inode_ctimes_of_copies()
 
     def _back_up(self, thing: PathDescriptor, st: os.stat_result, step: Rewrite) -> None:
         """Also keep content that is neither what the file was nor surely ours: the host may have
