@@ -83,7 +83,7 @@ class HalfWay:
         self._why = error.message if isinstance(error, YolofsError) else reason(error)
         self._number = number
         session.base.elsewhere = Displaced(plan, directory)
-        if self.is_done or (found is not None and found.way_back is None):
+        if found is None or found.is_settled:
             session.store.elsewhere = places_in_base(plan, directory)
         overlay.freeze()
         log.critical("%s", self.text)

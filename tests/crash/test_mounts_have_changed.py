@@ -207,11 +207,12 @@ def test_a_mount_of_the_view_stays_while_the_disk_is_away(disk: Path, step: int)
     program = prepare(project)
     before = exactly(project)
     with program.mounted(expected_in_log=("can neither be finished nor taken back",)) as view:
+        (view / "e/born").write_text("born\n")  # of which base gets the store inode itself
         words = ["yolofs.commit.apply.steps:Steps.do", str(step), str(place), "commit", "--yes"]
         assert run_code(_UNMOUNTED, words, project).returncode == -signal.SIGKILL
         assert f"the filesystem that was mounted at {place} is not there" in program("status").err
-        shown = [(view / f"e/{name}").read_text() for name in ("e0", "e1", "e2", "e4")]
-        assert shown == ["0\nmore\n", "1\nmore\n", "2\nmore\n", "3\n"]
+        shown = [(view / f"e/{name}").read_text() for name in ("e0", "e1", "e2", "e4", "born")]
+        assert shown == ["0\nmore\n", "1\nmore\n", "2\nmore\n", "3\n", "born\n"]
         with pytest.raises(OSError, match="Read-only"):
             (view / "made").touch()
         assert not list(place.iterdir())

@@ -247,17 +247,17 @@ def examine(
     except _MisfitError as misfit:
         is_mendable = isinstance(misfit, _MendableError)
         return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)
+    is_settled = is_there(os.path.join(commit, SETTLED))
+    found = msgspec.structs.replace(found, is_settled=is_settled)
     problem = find_other_mount(plan, made.mounts)
     if problem:
         return msgspec.structs.replace(found, problems=(problem,), is_mendable=True, shown_by=plan)
     logged = min(len(step_log.read(commit)), len(plan.steps))
     done, is_exact = how_far(plan, base, commit, made)
-    is_settled = is_there(os.path.join(commit, SETTLED))
     found = msgspec.structs.replace(
         found,
         done=done,
         is_exact=is_exact,
-        is_settled=is_settled,
         way_back=plan if not is_settled else None,
         goes_back=is_there(os.path.join(commit, BACK)),
         seals=CommitSeals(sealer, number, base.root, commit, sealed),

@@ -348,7 +348,7 @@ class Session(States):
         from yolofs.session.interrupted import examine  # it takes all that commits need along
 
         found = examine(self.directory, self.base, self.store)
-        if found is not None and found.plan is not None and found.way_back is None:
+        if found is not None and found.plan is not None and found.is_settled:
             self.store.elsewhere = places_in_base(found.plan, found.directory)
         return found if at_work is None else None
 
