@@ -17,12 +17,12 @@ from tests.crash.commit_or_undo import ready_for
 from tests.support.core_driver import CoreDriver
 from tests.support.every_kind_of_step import prepare
 from tests.support.fault_points import points
-from tests.support.file_flags import APPEND, IMMUTABLE, flagged
+from tests.support.file_flags import APPEND, IMMUTABLE, flagged, set_flag
 from tests.support.looks import exactly, tree_of
 from tests.support.program import Program, run_code
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
-NOT_PREPARED, TAKEN_BACK, INTERRUPTED = 17, 18, 130
+HALF_WAY, NOT_PREPARED, TAKEN_BACK, INTERRUPTED = 12, 17, 18, 130
 FAILING = """
 import errno, os, signal, sys
 from yolofs.cli import main
@@ -238,6 +238,51 @@ def test_an_immutable_file_stops_a_commit_before_it_begins(tmp_path: Path, name:
     assert exactly(project) == before
     program("commit", "--yes")
     assert tree_of(project) == expected
+
+
+FLAGGED = """
+        from tests.support.file_flags import set_flag
+        set_flag({path!r}, {flag})"""
+
+
+@pytest.mark.parametrize("flag", [IMMUTABLE, APPEND], ids=["immutable", "append-only"])
+@pytest.mark.parametrize("name", ["c", "e/x", "g/one1", "g/other2"])
+@pytest.mark.some(3)
+def test_a_commit_is_taken_back_though_a_file_that_it_had_not_touched_is_immutable(
+    tmp_path: Path, name: str, flag: int
+) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    before = exactly(project)
+    with flagged(project, flag):  # or the test is skipped here
+        pass
+    program = Program(project)
+    done = commit_failing(project, FLAGGED.format(path=str(project / name), flag=flag), 0)
+    set_flag(project / name, 0)
+    assert done.returncode == TAKEN_BACK, done.stderr
+    assert "base is as it was, and all stays staged" in done.stderr
+    assert exactly(project) == before
+    program("commit", "--yes", "--ours")  # the flag has changed the file's ctime
+    assert tree_of(project) == expected
+
+
+@pytest.mark.parametrize(("name", "named"), [("g/one1", "g/one1"), ("e", "e/link")])
+def test_what_is_immutable_is_taken_back_when_it_is_so_no_longer(tmp_path: Path, name: str, named: str) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    before = exactly(project)
+    with flagged(project, IMMUTABLE):  # or the test is skipped here
+        pass
+    program = Program(project)
+    failing = FLAGGED.format(path=str(project / name), flag=IMMUTABLE)
+    done = commit_failing(project, f"{failing}\n        {FAILURES['no room'][0]}", 23)
+    assert done.returncode == HALF_WAY, done.stderr
+    assert "could not be undone: Operation not permitted (" in done.stderr
+    assert f"{named})" in done.stderr
+    assert "/proc/self" not in done.stderr
+    set_flag(project / name, 0)
+    assert "could not be given back" not in program("commit", "--roll-back").err
+    assert exactly(project) == before
 
 
 READ_ONLY = """

@@ -15,6 +15,17 @@ _GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
 IMMUTABLE, APPEND = 0x10, 0x20
 
 
+def set_flag(path: str | Path, flag: int) -> None:
+    """Give a file one of the flags, or none, and take all others away; it may not be a link."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", flag))
+    except OSError as error:  # tmpfs had none before Linux 6.6
+        pytest.skip(f"this filesystem or user has no such flags: {error}")
+    finally:
+        os.close(fd)
+
+
 @contextmanager
 def flagged(path: Path, flag: int) -> Iterator[None]:
     """Do as chattr +i or +a for the time of the block."""

@@ -161,11 +161,16 @@ class Places:
         """Give what is at a base path for the time of a block, and what it is.
 
         Danger: somebody may exchange the name for a link at any moment.  So what is looked at and
-        then changed is this, and not what the path leads to.
+        then changed is this, and not what the path leads to.  An error of the block names the path.
         """
         spot, _ = self._reach(path)
         with path_descriptor(self._at(spot)) as thing:
-            yield thing, os.fstat(thing.fd)
+            try:
+                yield thing, os.fstat(thing.fd)
+            except OSError as error:
+                if error.filename == thing.path:
+                    error.filename = path
+                raise
 
     def _unlocked(self, spot: Spot) -> int:
         """Return the descriptor of a spot's directory, which may be written in if it is ours."""

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from yolofs.changes.contents import is_same_content
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.directories import rename_with
 from yolofs.commit.apply.kept_copies import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.ready import Looks, looks_of
+from yolofs.commit.apply.recovery.done_steps import READING, as_file
 from yolofs.commit.apply.recovery.hosts_metadata import with_hosts_metadata
 from yolofs.commit.apply.recovery.resume import ResumedSteps
 from yolofs.commit.plan.plan import (
@@ -171,6 +173,8 @@ class BackInPlace(ResumedSteps):
         was = self._metadata_to_give_back(thing, step.was, step.path, step.ino, said) if step.was is not None else None
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(thing.path, stat.S_IMODE(st.st_mode) | 0o600)
+        elif was is not None and self._has(thing, st, was) and self._holds(thing, backup):
+            return  # nothing was done, and writing may be forbidden by now
         is_as_set = said.came is not None and st.st_ctime_ns == said.came.ctime_ns and self._is_as_set(st, step.ino)
         if not is_as_set and not self._is_half_written(thing, step):
             self._copy_found(thing, step)
@@ -187,6 +191,14 @@ class BackInPlace(ResumedSteps):
             self._give_to(thing, step.path, was)
         else:
             self._note(step.path, copying.copy_metadata(self._at(backup), thing))
+
+    def _holds(self, thing: PathDescriptor, backup: Spot) -> bool:
+        """Tell whether a file holds what was kept of it."""
+        with (
+            as_file(os.open(thing.path, READING & ~os.O_NOFOLLOW)) as there,
+            as_file(os.open(backup.name, READING, dir_fd=self._fd(backup))) as kept,
+        ):
+            return is_same_content(there.fileno(), kept.fileno())
 
     def _put_backup_there(self, backup: Spot, step: Rewrite) -> None:
         """Put what was kept of a file where the file was, across devices if need be."""
@@ -247,6 +259,7 @@ class BackInPlace(ResumedSteps):
 
     def _give_to(self, thing: PathDescriptor, path: RelPath, wanted: copying.Metadata) -> None:
         """Give metadata to what was at a path and is held."""
+        self.left_out.pop(path, None)  # of an earlier try
         if self._has(thing, os.fstat(thing.fd), wanted):  # nothing was done, and writing may be forbidden by now
             return
         left_out = copying.write_metadata(thing, wanted)

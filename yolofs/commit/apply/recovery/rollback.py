@@ -175,8 +175,9 @@ class RollbackSteps(BackInPlace):
             is_the_hosts = contextlib.suppress(FileNotFoundError, NotADirectoryError)
             with is_the_hosts, self._thing_at(path) as (thing, st):
                 is_right = not stat.S_ISDIR(st.st_mode) or st.st_mtime_ns == self._times[path][1]
-                if not (is_right or copying.may_set_ns(thing, *self._times[path])):  # another user's
-                    self._note(path, ("times",))
+                is_given = is_right or copying.may_set_ns(thing, *self._times[path])  # else it is another user's
+                others = tuple(one for one in self.left_out.pop(path, ()) if one != "times")
+                self._note(path, others if is_given else (*others, "times"))
         self._directories.release()
 
     # ---- out
