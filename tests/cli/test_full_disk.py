@@ -134,6 +134,17 @@ def test_a_daemon_on_a_full_disk_says_where_to_make_room(program: Program, disk:
         program("snapshot", "x" * 200)
 
 
+def test_a_mount_stays_where_there_is_no_room_to_note_who_has_the_session(program: Program, disk: Disk) -> None:
+    with program.mounted("--root", ".") as view:
+        os.truncate(program.session / "lock", 0)  # as a disk that shares its blocks needs a new one to write to
+        disk.fill()
+        assert "No space left on device" in hinted(program, "commit", "--yes", code=17)
+        assert (view / "a").read_text() == "changed\n"
+        disk.make_room()
+        program("commit", "--yes")
+    assert (program.project / "a").read_text() == "changed\n"
+
+
 @pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
 def test_an_abort_makes_room_where_there_is_none(program: Program, disk: Disk, *, is_mounted: bool) -> None:
     with contextlib.ExitStack() as stack:

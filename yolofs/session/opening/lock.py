@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -87,11 +88,18 @@ def command_at_work(directory: bytes) -> Holder | None:
 def note_holder(fd: int, command: str) -> None:
     """Note in an open lock that this process holds it, to carry out ``command``.
 
+    Where the disk is full nothing is noted: a mount is not to end by that, and some commands make
+    room.
+
     Raises:
-        OSError: it cannot be noted.
+        OSError: it cannot be noted for another reason.
     """
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, f"{os.getpid()} {command}".strip().encode() + b"\n", 0)
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()} {command}".strip().encode() + b"\n", 0)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
 
 
 @contextlib.contextmanager
