@@ -432,6 +432,7 @@ def _left_staged(session: Session, commit: EndedCommit, prepared: PreparedUndo, 
         known=_store_inodes_in_base(prepared.applied, session.base, session.store),
         homes=find_homes(prepared.applied, session.base, prepared.tree, prepared.made_anew),
         sign=authors.sign,
+        may_part=True,
     )
     made += composed.numbers
     keep_texts(composed.records, prepared.tree, prepared.store, session.store)

@@ -41,6 +41,7 @@ def compose(
     *,
     known: Mapping[RelPath, StoreIno] = {},
     homes: Mapping[RelPath, ReturningFile] = {},
+    may_part: bool = False,
     sign: Callable[[Keep, Staged | None], Keep] = lambda record, _: record,
 ) -> ComposedRest:
     """Return the staging over base after ``first`` that shows the same view as ``second`` over base
@@ -49,26 +50,28 @@ def compose(
     Makes store inodes, which go again if it fails, and changes nothing else.  ``commits``: the
     directory of all commits.  ``known`` are store inodes equal to base's file at a path; all else
     is copied.  ``homes``: returning files by the base path of their present, renamed version; each
-    is staged as a rename again.  ``sign`` puts the time and the run into a record.
+    is staged as a rename again.  With ``may_part``, a file that base changes and has on another
+    disk then is parted into one for each name; else that is refused.  ``sign`` puts the time and
+    the run into a record.
 
     Raises:
-        HardLinksError: both change names of one file with hard links.
+        HardLinksError: both change names of one file with hard links, or names would be parted.
         OSError: base cannot be read, or a store inode not be made.
     """
-    composing = _Composing(first, second, base, store, commits, known, homes, sign)
+    composing = _Composing(first, second, base, store, commits, known, homes, may_part, sign)
     with gone_on_failure(store, composing.numbers):
         return composing.run()
 
 
 def check_links(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> None:
-    """Check that :func:`compose` can tell the names of files with hard links apart, and make
-    nothing.
+    """Check that :func:`compose` can tell the names of files with hard links apart, and parts none;
+    make nothing.
 
     Raises:
-        HardLinksError: both change names of one file with hard links.
+        HardLinksError: both change names of one file with hard links, or names would be parted.
         OSError: base cannot be read.
     """
-    _Composing(first, second, base, store, commits, {}, {}, lambda record, _: record).check_links()
+    _Composing(first, second, base, store, commits, {}, {}, False, lambda record, _: record).check_links()
 
 
 class _ComposedDirectory(NamedTuple):
@@ -94,6 +97,7 @@ class _Composing:
         commits: bytes,
         known: Mapping[RelPath, StoreIno],
         homes: Mapping[RelPath, ReturningFile],
+        may_part: bool,
         sign: Callable[[Keep, Staged | None], Keep],
     ) -> None:
         self._first = first
@@ -105,7 +109,7 @@ class _Composing:
         self._names = list(survey(first, base))
         self._survivors = Survivors(first, base, self._all, self._names)
         self._after = BaseAfterwards(first, base, store, self._all, self._survivors, homes)
-        self._anew = StagedAnew(second, base, store, self._after, known, sign)
+        self._anew = StagedAnew(second, base, store, self._after, known, may_part, sign)
         self._linked = LinkedAnew(first, second, base, self._names, self._survivors, self._after, self._anew)
         self._in_base: set[RelPath] = set()
         """The paths in the view at which base has something afterwards, or had it before the host
@@ -128,7 +132,7 @@ class _Composing:
         return self._anew.found.numbers
 
     def run(self) -> ComposedRest:
-        self._linked.check()
+        self.check_links()
         self._linked.count_removed()
         todo = [_ComposedDirectory(ROOT, self._second.root, ROOT, ROOT)]
         self._note_root()
@@ -158,6 +162,7 @@ class _Composing:
     def check_links(self) -> None:
         """Refuse if the names of files with hard links cannot be told apart."""
         self._linked.check()
+        self._anew.check_parting(self._survivors.of.values())
 
     def _what_base_had(self) -> list[Keep]:
         """Return what base had where the first tree leaves it alone.  Of files with hard links it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, NoReturn
 
 import msgspec
@@ -13,6 +13,7 @@ from yolofs.commit.select.base_afterwards import BaseAfterwards
 from yolofs.errors import HardLinksError
 from yolofs.journal.records import Keep
 from yolofs.paths import RelPath, StoreIno, display, split
+from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_names_at
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
@@ -55,9 +56,10 @@ class StagedAnew:
         store: Store,
         after: BaseAfterwards,
         known: Mapping[RelPath, StoreIno],
+        may_part: bool,
         sign: Callable[[Keep, Staged | None], Keep],
     ) -> None:
-        """``second``: what the view shows; ``known`` and ``sign`` as for
+        """``second``: what the view shows; ``known``, ``may_part`` and ``sign`` as for
         :func:`~yolofs.commit.select.compose.compose`.
         """
         self._second = second
@@ -65,6 +67,7 @@ class StagedAnew:
         self._store = store
         self._after = after
         self._known = known
+        self._may_part = may_part
         self._sign = sign
         self.found = ComposedRest()
         self.unlinked: dict[int, int] = dict(second.unlinked)
@@ -74,6 +77,23 @@ class StagedAnew:
         self._copies_of_staged: dict[StoreIno, StoreIno] = {}
         """Those that stand for staged files whose data was in base and is not afterwards."""
         self._noted: dict[RelPath, Keep] = {}
+
+    def check_parting(self, rels: Iterable[RelPath]) -> None:
+        """Refuse if names of a file at one of these base paths would be parted, and may not be."""
+        for rel in sorted(rels) if not self._may_part else ():
+            st, place = self._base.look(rel), self._after.place_of(rel)
+            if st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink == 1 or place is None:
+                continue
+            is_shown = staged_for(self._second, self._base, st) is None and self._path_in_view(rel) is not None
+            if is_shown and self._after.goes_to_another_device(rel, place) and self._after.is_changed(rel, st):
+                self._refuse_parting(rel)
+
+    def _refuse_parting(self, rel: RelPath) -> NoReturn:
+        raise HardLinksError(
+            f"{display(self._base.path(rel))} is a hard link of a file that the view still shows, and would be no"
+            " longer: it is to go to another disk, where it is another file",
+            hint="yolofs travel to that generation, and then yolofs commit, takes all of it",
+        )
 
     def stage(
         self, path: RelPath, thing: ShownName, st: os.stat_result, slot: RelPath | None, there: Entry | None
@@ -185,6 +205,8 @@ class StagedAnew:
 
         Nobody knows yet which number it will have in base, so its names cannot be known by that.
         """
+        if not self._may_part:
+            self._refuse_parting(rel)
         names, _ = find_names_at(self._base, rel)
         shown = [path if name == rel else self._path_in_view(name) for name in names]
         if is_nameless or len(names) != st.st_nlink or None in shown:
