@@ -215,3 +215,24 @@ def test_ours_takes_all_files_but_the_one_whose_content_base_alone_had(lost: Pro
     assert "1 path stays staged" in done.err
     lost("commit", "--theirs", "--yes")
     assert lost("status", "--json").json["changes"] == []
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+def test_the_age_of_a_change_in_a_directory_that_the_view_has_not_is_that_of_the_change(
+    tmp_path: Path, *, replaced: bool
+) -> None:
+    project = tmp_path / "project"
+    (project / "dir/deep").mkdir(parents=True)
+    (project / "dir/deep/file").write_text("base\n")
+    program = Program(project)
+    program.start_session()
+    view = CoreDriver(os.fsencode(project))
+    view.unlink(b"dir/deep/file")
+    view.rmdir(b"dir/deep")
+    view.rmdir(b"dir")
+    if replaced:
+        view.create(b"dir", b"now a file\n", 0o644)
+    view.close()
+    (project / "dir/deep/file").write_text("by the host\n")
+    (drift,) = program("status", "--json").json["drift"]
+    assert drift["base_ns"] == (project / "dir/deep/file").stat().st_ctime_ns

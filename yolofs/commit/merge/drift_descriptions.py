@@ -10,7 +10,7 @@ from enum import Enum
 import msgspec
 
 from yolofs.commit.merge.gone_from_base import paths_without_content
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, join
 from yolofs.state.tree import Entry, Staged, Tree, natural_path
 from yolofs.store.base import Base
 from yolofs.store.store import Store
@@ -68,10 +68,31 @@ def describe_drift(
         if path in marked:
             how = DriftKind.MARKED
         base_ns = st.st_ctime_ns if st is not None else None
+        if st is not None and how is DriftKind.MADE and stat.S_ISDIR(st.st_mode):
+            base_ns = max(st.st_ctime_ns, _newest_below(entry, path, base))
         is_deleted = entry is not None and entry.is_tombstone
         is_without_content = path in without_content
         found.append(Drift(path, how, base_ns, _staged_ns(entry, staged, store), is_deleted, is_without_content))
     return found
+
+
+def _newest_below(entry: Entry | None, path: RelPath, base: Base) -> int:
+    """Return when something changed last in a directory of base of which the view shows nothing; 0
+    if the view has the directory, or nothing is in it.
+    """
+    if entry is not None and entry.source is not None:
+        return 0
+    newest = 0
+    todo = [(entry and natural_path(entry)) or path]
+    while todo:
+        directory = todo.pop()
+        for name in base.names(directory):
+            below = join(directory, name)
+            st = base.look(below)
+            if st is not None:
+                newest = max(newest, st.st_ctime_ns)
+                todo += [below] if stat.S_ISDIR(st.st_mode) else []
+    return newest
 
 
 def _kind_and_stat(
