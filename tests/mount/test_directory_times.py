@@ -5,6 +5,7 @@ stamp more finely what was looked at (from Linux 6.13 on).
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,44 @@ from yolofs.fuse.direct.transport import DirectTransport
 pytestmark = pytest.mark.mount
 
 TIMES = 100
+
+
+def makes(directory: Path) -> None:
+    (directory / "made").mkdir()
+
+
+def renames(directory: Path) -> None:
+    (directory / "made").rename(directory / "renamed")
+
+
+def removes(directory: Path) -> None:
+    (directory / "renamed").rmdir()
+
+
+def links(directory: Path) -> None:
+    (directory / "link").hardlink_to(directory / "second")
+
+
+def replaces(directory: Path) -> None:
+    (directory / "link").replace(directory / "replaced")
+
+
+def unlinks(directory: Path) -> None:
+    (directory / "replaced").unlink()
+
+
+CHANGES = (makes, renames, removes, links, replaces, unlinks)
+
+
+def keeps_order_after_a_write(directory: Path, change: Callable[[Path], None]) -> bool:
+    """Write to a file at a time that nobody asks for before the directory changes; tell whether the
+    directory is no older.
+    """
+    with open(directory / "third", "r+b", buffering=0) as file:
+        os.fstat(file.fileno())
+        file.write(b"y")
+        change(directory)
+        return os.fstat(file.fileno()).st_mtime_ns <= directory.stat().st_mtime_ns
 
 
 def went_back(top: Path) -> list[str]:
@@ -37,18 +76,18 @@ def went_back(top: Path) -> list[str]:
         set_ns = directory.stat().st_mtime_ns
         (directory / "first").rename(directory / "third")
         renamed_ns = directory.stat().st_mtime_ns
-        with open(directory / "third", "r+b", buffering=0) as file:
-            os.fstat(file.fileno())
-            file.write(b"y")  # at a time that nobody has asked for when the next name comes
-        (directory / "fourth").mkdir()
-        made_in_ns, later_ns = directory.stat().st_mtime_ns, (directory / "third").stat().st_mtime_ns
+        too_early = [
+            f"than a file that was written and not looked at, by {change.__name__}"
+            for change in CHANGES
+            if not keeps_order_after_a_write(directory, change)
+        ]
         times = {
             "than it was": made_ns <= changed_ns,
             "than a file written before": written_ns <= changed_ns,
             "than it was set to": set_ns <= renamed_ns,
-            "than a file that was written and not looked at": later_ns <= made_in_ns,
         }
-        wrong += [f"{number}: earlier {what}" for what, holds in times.items() if not holds]
+        too_early += [what for what, holds in times.items() if not holds]
+        wrong += [f"{number}: earlier {what}" for what in too_early]
     return wrong
 
 

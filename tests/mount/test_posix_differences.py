@@ -48,6 +48,13 @@ os.ftruncate(fd, 4096)
 print(os.pread(fd, 1, 200).hex(), end="")
 """
 
+WRITE_BY_A_MAPPING = """
+import mmap, sys
+with open(sys.argv[1], "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+    memory[0] = 0
+    memory.flush()
+"""
+
 
 class Sides(NamedTuple):
     """The same files in the view and in a plain directory."""
@@ -369,3 +376,22 @@ def test_setuid_programs_lend_no_rights(shared_sides: Sides) -> None:
 def test_a_write_clears_setgid_without_group_execute(shared_sides: Sides) -> None:
     code = "os.write(os.open('f', os.O_WRONLY), b'y'); print(oct(os.stat('f').st_mode))"
     assert shared_sides.both(lambda at: printed_by_another_user(at, code)) == ("0o102666", "0o100666")
+
+
+@pytest.mark.parametrize("transport", [DirectTransport, Pyfuse3Transport])
+def test_a_write_by_a_shared_mapping_takes_a_capability_away(
+    base: Path, tmp_path: Path, mounted: Mounter, transport: type
+) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file a capability")
+    plain = tmp_path / "plain"
+    for path in (base / "f", plain):
+        path.write_bytes(b"program")
+    view = Path(os.fsdecode(mounted(make_transport=transport, xattrs=True).mountpoint))
+
+    def is_left(path: Path) -> bool:
+        os.setxattr(path, "security.capability", struct.pack("<IIIII", 0x02000001, 1 << 10, 0, 0, 0))
+        subprocess.run([sys.executable, "-c", WRITE_BY_A_MAPPING, path], check=True)
+        return "security.capability" in os.listxattr(path)
+
+    assert (is_left(view / "f"), is_left(plain)) == (False, True)

@@ -242,8 +242,6 @@ class Attributes:
             if inode.opens and not is_as_told(inode.paged, inode.seen):
                 self._layers.outdated[inode.number] = settled_version(st, self._clock_ns())
         uid, gid = self.owner_of(inode, st) if self._owners else (st.st_uid, st.st_gid)
-        if ctime_ns > self._layers.latest_told_ns:
-            self._layers.latest_told_ns = ctime_ns
         return Attr(
             inode.number,
             st.st_mode if is_new else self._mode(inode, st),

@@ -39,7 +39,7 @@ class CopyUp:
         self._layers = layers
         self._base = layers.base
         self._store = layers.store
-        self._record_time_ns = layers.record_time_ns
+        self._stamp_clock = layers.stamp_clock
         self._kept_bases = layers.kept_bases
         self._recording = recording
         self._descriptors = descriptors
@@ -285,7 +285,7 @@ class CopyUp:
         assert entry is not None
         path = self._store.path(staged.ino)
         os.utime(path, ns=(os.lstat(path).st_atime_ns, entry.touched_ns))
-        record = Stage(self._record_time_ns(), self._layers.path(directory), staged.ino, origin=staged.origin)
+        record = Stage(self._stamp_clock.now_ns(), self._layers.path(directory), staged.ino, origin=staged.origin)
         self._recording.record(record)
 
     def _show_copy(
@@ -328,7 +328,7 @@ class CopyUp:
         else:
             staged = inode.staged
             if staged is not None and staged.names:
-                now = self._record_time_ns()
+                now = self._stamp_clock.now_ns()
                 self._recording.record(*[Stage(now, entry.path(), ino, origin=origin) for entry in staged.names])
             else:
                 entry = self._recording.record(self._first_stage(inode, ino, origin, base_st, was))
@@ -357,7 +357,7 @@ class CopyUp:
         """Return the record that gives a file of base its first entry: the first that it has, or
         has left.
         """
-        staged, now = inode.staged, self._record_time_ns()
+        staged, now = inode.staged, self._stamp_clock.now_ns()
         if staged is None:
             assert base_st is not None
             links = base_st.st_nlink if base_st.st_nlink > 1 and not inode.is_directory else 0

@@ -20,9 +20,7 @@ from yolofs.state.kept_bases import KeptBases
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store
-
-_TICK_NS = 10_000_000
-"""The longest step of the coarse clock: of a kernel with 100 of them a second."""
+from yolofs.system.clock import StampClock
 
 
 class Layers:
@@ -53,8 +51,8 @@ class Layers:
         place.
         """
         self.clock_ns = clock_ns
-        self.latest_told_ns = 0
-        """The latest ctime that the view has told of anything."""
+        self.stamp_clock = StampClock()
+        """Tells the times of records, which are shown as those of the directories they change."""
         self.kept_bases = KeptBases(store)
         """Takes what base files are when the view takes them over."""
         self.held = HeldDirectories(base)
@@ -72,15 +70,6 @@ class Layers:
         self.root.lookups = 1
         self.place_root()
         self.inodes.add(self.root)
-
-    def record_time_ns(self) -> int:
-        """Return the time for a record, which is shown as that of the directories it changes.
-
-        It is that of the clock, but not before what the view has told: from Linux 6.13 on, disks
-        stamp a file that was looked at more finely, so up to a tick later.
-        """
-        now = self.clock_ns()
-        return self.latest_told_ns if now < self.latest_told_ns <= now + _TICK_NS else now
 
     def place_root(self) -> None:
         """Let the root's inode show what the tree has there."""

@@ -50,7 +50,7 @@ class Naming:
         self._base = layers.base
         self._store = layers.store
         self._inodes = layers.inodes
-        self._record_time_ns = layers.record_time_ns
+        self._stamp_clock = layers.stamp_clock
         self._kept_bases = layers.kept_bases
         self._recording = recording
         self._descriptors = descriptors
@@ -120,7 +120,7 @@ class Naming:
             self._copy_up.copy_up_metadata(inode)
         staged = inode.staged
         assert staged is not None
-        entry = self.record_new(parent, name, staged.ino, origin=staged.origin)
+        entry = self.record_new(parent, name, staged.ino, self._stamp_clock.now_ns(), origin=staged.origin)
         assert entry is not None
         parent.changes += 1
         inode.changes += 1
@@ -183,7 +183,7 @@ class Naming:
         absent = not exchange and not is_at_home and not self._finding.base_has(parent, name)
         unlinks = self._unlinks(target) if target is not None and not exchange else None
         record = Rename(
-            self._record_time_ns(),
+            self._stamp_clock.now_ns(),
             old_path,
             new_path,
             exchange=exchange,
@@ -223,8 +223,7 @@ class Naming:
         """
         try:
             st = self._ownership.set_owner(parent, ino, owner, mode, st)
-            self._layers.latest_told_ns = max(self._layers.latest_told_ns, st.st_ctime_ns)  # it is told right after
-            entry = self.record_new(parent, name, ino)
+            entry = self.record_new(parent, name, ino, st.st_ctime_ns)
         except BaseException:
             self._store.remove(ino)
             raise
@@ -237,22 +236,22 @@ class Naming:
             absent_xattrs.note(inode, absent_xattrs.ALL, entry.staged)  # the store passes none on
         return inode, self._attributes.attr_of(inode, st, is_new=True)
 
-    def record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
-        """Record that a name that showed nothing shows a store inode.
+    def record_new(
+        self, parent: Inode, name: bytes, ino: StoreIno, time_ns: int, origin: RelPath | None = None
+    ) -> Entry | None:
+        """Record that a name that showed nothing shows a store inode, from ``time_ns`` on.
 
         An entry may be there all the same, which the host has pulled base away from under; it goes,
         with all below.
         """
         path = join(self._layers.path(parent), name)
-        stage = Stage(self._record_time_ns(), path, ino, origin=origin)
+        stage = Stage(time_ns, path, ino, origin=origin)
         left = _entry_at(parent, name)
         if left is None or left.is_tombstone:
             if left is not None and parent.source is not None and origin is None:
                 self._keep_removed(join(parent.source, name), ino)
             return self._recording.record(stage)
-        entry = self._recording.record(
-            Delete(stage.time_ns, path, absent=not self._finding.base_has(parent, name)), stage
-        )
+        entry = self._recording.record(Delete(time_ns, path, absent=not self._finding.base_has(parent, name)), stage)
         self._orphan_dropped()
         return entry
 
@@ -288,7 +287,7 @@ class Naming:
         inode = self._finding.known(found)
         has_unseen = found.is_directory and _has_more_than_tombstones(found.entry)
         self._recording.record(
-            Delete(self._record_time_ns(), path, absent=absent, base=base, unlinks=self._unlinks(found))
+            Delete(self._stamp_clock.now_ns(), path, absent=absent, base=base, unlinks=self._unlinks(found))
         )
         parent.changes += 1
         if inode is not None:

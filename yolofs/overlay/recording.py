@@ -67,7 +67,7 @@ class Recording:
         if run in staged.runs or not (run or staged.runs):
             return
         if staged.names:
-            now = self._layers.record_time_ns()
+            now = self._layers.stamp_clock.now_ns()
             self.record(*[Stage(now, entry.path(), staged.ino, origin=staged.origin) for entry in staged.names])
         self._note_run(staged, run)
 

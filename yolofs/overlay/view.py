@@ -163,6 +163,7 @@ class Overlay(Layers):
         self.inodes.by_number.clear()
         self.kept_bases.close()
         self.removal.close()
+        self.stamp_clock.close()
 
     def _let_go_of(self, inode: Inode) -> None:
         self._big_copies.drop_copy(inode)
