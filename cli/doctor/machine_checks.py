@@ -122,7 +122,7 @@ def _transports() -> Iterator[CheckFinding]:
     except ImportError as error:
         yield CheckFinding("transport", Health.FAIL, f"cannot be imported: {error}", "install yolofs again")
     else:
-        yield CheckFinding("transport", Health.OK, "direct")
+        yield CheckFinding("transport", Health.OK, 'direct, for mount.transport = "auto"')
     try:
         version = importlib.metadata.version("pyfuse3")
     except importlib.metadata.PackageNotFoundError:

@@ -61,7 +61,9 @@ def test_a_transport_that_the_project_chose_and_that_is_not_there_is_found(yolof
         settings.write('[mount]\ntransport = "pyfuse3"\n')
     assert "mount.transport" not in findings(yolofs)  # waits until somebody agrees to it
     yolofs.trust()
-    assert findings(yolofs)["mount.transport"]["message"] == "the next mount gets pyfuse3"
+    found = findings(yolofs)
+    assert found["transport"]["message"] == 'direct, for mount.transport = "auto"'
+    assert found["mount.transport"]["message"] == "the next mount gets pyfuse3"
     (tmp_path / "pyfuse3.py").write_text("raise ImportError('it is not there')\n")
     command = [sys.executable, "-m", "yolofs.cli.main"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
