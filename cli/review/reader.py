@@ -5,7 +5,9 @@ at.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import stat
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -111,8 +113,8 @@ class Reader:
         return None
 
     def has_grown(self, shown: Iterable[Change]) -> bool:
-        """Tell whether somebody has worked in the view since, as far as the journal and ``shown``
-        files tell.
+        """Tell whether somebody has changed something since, as far as the journal and the files
+        that are ``shown`` tell.
         """
         with self._lock:
             session = self._opened()
@@ -120,7 +122,8 @@ class Reader:
             with contextlib.suppress(OSError):
                 if not session.journal.goes_on or os.stat(session.journal.path).st_size != before:
                     return True
-        return any(_is_other(change.new) for change, _ in zip(shown, range(_MOST_LOOKS), strict=False))
+        looked_at = itertools.islice(shown, _MOST_LOOKS)
+        return any(_is_other(side) for change in looked_at for side in (change.old, change.new))
 
     @property
     def directory(self) -> bytes:
@@ -233,10 +236,10 @@ def _folded(session: Session, known: Comparison) -> Comparison:
 
 def _is_other(side: Side | None) -> bool:
     """Tell whether what a change was read from has changed since."""
-    if side is None or side.ino is None or side.data is None:
+    if side is None or side.type == stat.S_IFDIR or side.data != side.meta:
         return False
     try:
-        st = os.lstat(side.data)
+        st = os.lstat(side.meta)
     except OSError:
         return True
     return (st.st_mtime_ns, st.st_size) != (side.mtime_ns, side.size)

@@ -67,7 +67,7 @@ class Worker:
         return DiffView(file, self._reader.texts(file) if change.old is not None and change.content else None)
 
     def has_grown(self, changes: list[Change]) -> bool:
-        """Tell whether somebody has worked in the view since the last comparison."""
+        """Tell whether somebody has changed something since the last comparison."""
         return self._reader.has_grown(changes)
 
     def drop(self, effect: Drop, stop: Stop) -> tuple[str, DoneInView | None, list[Carried]]:

@@ -40,3 +40,19 @@ def test_the_review_follows_a_commit_an_abort_and_a_gc_of_other_commands(yolofs:
             assert terminal.wait() == 0
     assert (yolofs.project / "c.txt").read_text() == "c.txt\n"
     assert not (yolofs.project / "d.txt").exists()
+
+
+def test_what_the_host_changes_in_base_is_followed_too(yolofs: Program) -> None:
+    """The lines are those between base as it is now and the view."""
+    (yolofs.project / "a.txt").write_text("old\nmiddle\n")
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("new\nmiddle\n")
+        with Terminal(yolofs.project, ["review"], size=(80, 15)) as terminal:
+            terminal.wait_for_screen("+new")
+            terminal.type(" ")
+            terminal.wait_for_screen("1 accepted")
+            (yolofs.project / "a.txt").write_text("old\nthe host's\n")
+            terminal.wait_for_screen("-the host's", gone="1 accepted")
+            assert "! M a.txt" in terminal.screen
+            (yolofs.project / "a.txt").unlink()
+            terminal.wait_for_screen("A a.txt")
