@@ -47,7 +47,8 @@ class CommitPreview(msgspec.Struct, frozen=True):
     """Of base."""
 
     untold: frozenset[RelPath] = frozenset()
-    """Paths outside the project, or selected ones, at which a change of time alone stays staged."""
+    """Paths at which a change of time alone stays staged: outside the project, or selected ones
+    that :func:`split_staged` leaves."""
 
     @property
     def stays_told(self) -> list[Change]:
@@ -104,7 +105,8 @@ def preview_commit(
     untold = frozenset(
         change.path
         for change in stays
-        if is_time_alone(change) and (regions.of(change.path) is Region.OUTSIDE or selection.has(change.path))
+        if is_time_alone(change)
+        and (regions.of(change.path) is Region.OUTSIDE or (is_present and selection.has(change.path)))
     )
     return CommitPreview(
         taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, waiting, root, untold

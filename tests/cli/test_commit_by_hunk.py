@@ -499,3 +499,20 @@ def test_a_file_that_stays_renamed_is_undone_to_what_it_was(yolofs: Program, ren
     assert (renamed / "new").read_text() == text_with(line2="two\n", line25="twenty-five\n")
     (change,) = json.loads(yolofs("status", "--json").out)["changes"]
     assert change["kind"] == "R"
+
+
+def test_changes_of_times_alone_that_stay_are_counted_too(yolofs: Program, view: Path) -> None:
+    (yolofs.project / "touched").write_text("x\n")
+    os.utime(view / "touched", ns=(0, 0))
+    hunk = yolofs("hunks", "--list", "text").out.split()[0]
+    said = yolofs("commit", "--yes", "--hunk", hunk).err
+    assert "2 changes stay staged:\n  2 in the project: yolofs commit\n" in said
+    assert "2 changes: 1 modified, 1 metadata only" in yolofs("status").out
+
+
+def test_a_time_alone_that_was_changed_after_what_is_committed_is_counted_too(yolofs: Program, view: Path) -> None:
+    (yolofs.project / "touched").write_text("x\n")
+    yolofs("snapshot", "before")
+    os.utime(view / "touched", ns=(0, 0))
+    said = yolofs("commit", "--yes", "--up-to", "before").err
+    assert "1 change stays staged:\n  1 in the project: yolofs commit\n" in said
