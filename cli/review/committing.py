@@ -29,7 +29,7 @@ from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import StaleHunkError
 from yolofs.hostcode.mark import is_marked
 from yolofs.paths import ROOT, RelPath
-from yolofs.session.commit import BaseLook, look_at_base
+from yolofs.session.commit import BaseLook, conflict_error, look_at_base
 from yolofs.session.selecting import HeldHunk, select_hunks
 from yolofs.session.up_to import check_up_to
 from yolofs.state.regions import Region
@@ -56,6 +56,7 @@ def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
     Raises:
         LookStoppedError: it is not wanted any more.
         StaleHunkError: something of it has changed since.
+        ConflictError: base has changed, too, and there is no screen on which to settle that.
         YolofsError, OSError: it would be refused.
     """
     paths = paths_of(effect.what)
@@ -77,8 +78,13 @@ def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         ours = effect.ours.intersection(looked.conflicts)
         prepared = PreparedCommit(picks, paths, effect.named, shown, looked.conflicts, ours)
         is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
+        if is_open and not effect.is_on_screen:
+            error = conflict_error(looked)
+            error.root = session.base.root
+            raise error
         told = conflict_lines(session, parts.taken, looked, path_display, ours) if is_open else None
-        taken = _taken_lines(Shortener(session, path_display, "the list has each", selected.tree), prepared, looked)
+        unfold = "the list has each" if effect.is_on_screen else "yolofs status --unfold"
+        taken = _taken_lines(Shortener(session, path_display, unfold, selected.tree), prepared, looked)
         written = open_files_told(find_open_files(session, shown.taken)) if told is None else []
         return _page(prepared, [*taken, *written], selected.held_hunks, told, path_display, timeline_end_text(session))
 

@@ -441,7 +441,7 @@ def _selected_text(end: _EndState) -> str:
 
 
 def _commit(reader: Reader, end: _EndState) -> None:
-    page = prepare_commit(reader, Prepare(end.selected, ()), Stop())
+    page = prepare_commit(reader, Prepare(end.selected, (), is_on_screen=False), Stop())
     for line in (page.title, *page.lines):
         say(line)
     if not page.question:

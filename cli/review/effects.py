@@ -83,6 +83,8 @@ class Prepare(NamedTuple):
     named: tuple[RelPath, ...]
     ours: frozenset[RelPath] = frozenset()
     """At these what is staged is to replace what base has."""
+    is_on_screen: bool = True
+    """Whether keys can settle conflicts, and a list has all that the page folds."""
 
 
 class ConflictKey(Enum):

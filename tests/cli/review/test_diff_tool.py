@@ -337,6 +337,32 @@ def test_backups_that_a_tool_keeps_are_not_worth_a_word(yolofs: Program, view: P
     assert "selected: 4 changes; not selected: 0 changes" in said
 
 
+def test_a_selection_that_conflicts_with_base_is_refused_by_its_paths_and_with_the_commands_that_settle_it(
+    yolofs: Program, view: Path
+) -> None:
+    """The keys for that are on the screen alone."""
+    (yolofs.project / "a.txt").write_text(f"host\n{LINES}")
+    with Terminal(yolofs.project, ["review", "--tool", "true"]) as terminal:
+        terminal.wait_for("[q]uit")
+        terminal.type("c\n")
+        assert terminal.wait() == 9
+    said = terminal.text.partition("[q]uit, and leave all staged?")[2]
+    assert "base has changed at 1 path" in said
+    assert f"  {yolofs.project}/a.txt" in said
+    assert "hint: yolofs commit --merge merges text" in said
+    assert "m merges" not in said
+    assert not (yolofs.project / "new").exists()
+
+
+def test_a_commit_of_what_a_tool_has_left_folds_and_names_the_command_that_lists_it(
+    yolofs: Program, view: Path
+) -> None:
+    (yolofs.project / "touched").write_text("x\n")
+    os.utime(view / "touched", ns=(0, 0))
+    said = reviewed(yolofs, "true", ("[q]uit", "c"), ("commit that?", "y"))
+    assert "-  times alone: touched  (1 change; yolofs status --unfold)" in said
+
+
 def test_a_tool_that_touches_nothing_selects_everything(yolofs: Program, view: Path, tmp_path: Path) -> None:
     said = reviewed(yolofs, "true", ("[q]uit", "c"), ("commit that?", "y"))
     assert "commit 1 done" in said
