@@ -75,19 +75,16 @@ class Drifts:
             self.unlisted = tuple(path for path in self._paths if path not in listed)
         return changes
 
-    def of(self, changes: Iterable[Change], may_see: Callable[[bytes], bool] = lambda _: True) -> Sequence[Drift]:
-        """Return the drift at the paths of some changes, and at paths without a change that may be
-        seen.
-
-        ``may_see`` judges absolute paths.
+    def of(self, changes: Iterable[Change], is_shown: Callable[[RelPath], bool]) -> Sequence[Drift]:
+        """Return the drift at the paths of some changes, and at paths without a change that are to
+        be shown.
         """
         if not self._paths:
             return ()
         from yolofs.commit.merge.drift_descriptions import describe_drift
 
-        root = self._session.base.root
         shown = {path for change in changes for path in change.paths}
-        shown.update(path for path in self.unlisted if may_see(absolute(root, path)))
+        shown.update(filter(is_shown, self.unlisted))
         paths = [path for path in self._paths if path in shown]
         return describe_drift(self._tree, self._session.base, self._session.store, paths, self._marked)
 

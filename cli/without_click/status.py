@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from yolofs.changes.changes import Change
@@ -25,10 +24,11 @@ from yolofs.daemon.rpc.daemon_files import read_daemon_file
 from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import ConfigError
 from yolofs.journal import cuts
-from yolofs.paths import display
+from yolofs.paths import RelPath, absolute, display
 from yolofs.session import run_tmp
 from yolofs.session.history.kept_size import size_of_session
 from yolofs.session.session import Session, SessionAccess
+from yolofs.state.regions import Region
 from yolofs.store.readers import reading_store
 from yolofs.system.disk_usage import size_at_least_text, size_text
 
@@ -72,7 +72,12 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
         hidden = len(hidden_by(guard, changes, session.base.root))
         changes = visible_changes(guard, changes, session.base.root)
         marks = marks_of(session, changes)
-        drift = drifts.of(changes, partial(_may_see, (guard, options().guard)))
+
+        def is_shown(path: RelPath) -> bool:
+            is_left_out = not scratch and session.regions.of(path) is Region.SCRATCH
+            return not is_left_out and _may_see((guard, options().guard), absolute(session.base.root, path))
+
+        drift = drifts.of(changes, is_shown)
         if as_json:
             document = _document(session, info, changes, warnings, marks)
             document["waiting"] = waiting_fields(waiting)

@@ -58,6 +58,18 @@ def test_json_tells_the_region_of_each_change(yolofs: Program) -> None:
     assert everything["scratch_left_out"] == 0
 
 
+def test_status_tells_of_a_scratch_directory_that_base_has_made_too_only_where_scratch_is_shown(
+    yolofs: Program,
+) -> None:
+    """Both sides have it alike, so no list of changes has it."""
+    view = Path(yolofs("status", "--json").json["mountpoint"]) / str(yolofs.project)[1:]
+    (view / "build/made").mkdir()
+    (yolofs.project / "build/made").mkdir()
+    assert "changed in base" not in yolofs("status").out
+    assert yolofs("status", "--json").json["drift"] == []
+    assert "!  build/made" in yolofs("status", "--scratch").out
+
+
 def test_diff_and_log_leave_scratch_directories_out_unless_they_are_named(yolofs: Program) -> None:
     for words in (["diff"], ["diff", "--list"], ["log", "-v"]):
         done = yolofs(*words)
