@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
 from itertools import chain
 
 import msgspec
@@ -62,6 +63,13 @@ def split_lines(data: bytes) -> list[bytes]:
     if last:
         result.append(last)
     return result
+
+
+def joined(lines: Iterable[bytes]) -> bytes:
+    """Return lines as one text; ``join`` would take another 80 bytes for each while it works."""
+    together = BytesIO()
+    together.writelines(lines)
+    return together.getvalue()
 
 
 def similarity(texts: Texts) -> int:
@@ -332,11 +340,11 @@ def _hunk(texts: Texts, group: list[Block], context: int) -> bytes:
     written = [head_line(hunk)]
     at, old_end = hunk.old_start, hunk.old_end
     for block in group:
-        written.extend(_marked(b" ", texts.old[at : block.old_start]))
-        written.extend(_marked(b"-", texts.old[block.old_start : block.old_end]))
-        written.extend(_marked(b"+", texts.new[block.new_start : block.new_end]))
+        written.append(_marked(b" ", texts.old[at : block.old_start]))
+        written.append(_marked(b"-", texts.old[block.old_start : block.old_end]))
+        written.append(_marked(b"+", texts.new[block.new_start : block.new_end]))
         at = block.old_end
-    written.extend(_marked(b" ", texts.old[at:old_end]))
+    written.append(_marked(b" ", texts.old[at:old_end]))
     return b"".join(written)
 
 
@@ -347,6 +355,10 @@ def _range(start: int, end: int) -> bytes:
     return b"%d,%d" % (start + 1 if count else start, count)
 
 
-def _marked(mark: bytes, lines: list[bytes]) -> Iterator[bytes]:
-    for line in lines:
-        yield mark + line if line.endswith(b"\n") else mark + line + b"\n\\ No newline at end of file\n"
+def _marked(mark: bytes, lines: list[bytes]) -> bytes:
+    """Return lines with a mark before each."""
+    if not lines:
+        return b""
+    text = joined(lines)
+    end = b"\n" if text.endswith(b"\n") else b"\n\\ No newline at end of file\n"
+    return mark + text.removesuffix(b"\n").replace(b"\n", b"\n" + mark) + end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from yolofs.text.line_diff import Block, Texts, compare_pieces, groups, head_line, with_context
+from yolofs.text.line_diff import Block, Texts, compare_pieces, groups, head_line, joined, with_context
 from yolofs.text.line_diff import blocks as blocks_of
 
 _WORDS = rb"\n|[^\S\n]+|[\w\x80-\xff]+|[^\w\s]"
@@ -21,17 +21,17 @@ def hunks(texts: Texts, context: int) -> Iterator[bytes]:
         written = [head_line(hunk)]
         at = hunk.old_start
         for block in group:
-            written += texts.old[at : block.old_start]
+            written.append(joined(texts.old[at : block.old_start]))
             written += _changed(texts, block)
             at = block.old_end
-        written += texts.old[at : hunk.old_end]
+        written.append(joined(texts.old[at : hunk.old_end]))
         text = b"".join(written)
         yield text if text.endswith(b"\n") else text + b"\n"
 
 
 def _changed(texts: Texts, block: Block) -> Iterator[bytes]:
     """Yield what a block is, word by word."""
-    sides = b"".join(texts.old[block.old_start : block.old_end]), b"".join(texts.new[block.new_start : block.new_end])
+    sides = joined(texts.old[block.old_start : block.old_end]), joined(texts.new[block.new_start : block.new_end])
     old, new = (re.findall(_WORDS, side) for side in sides)
     if len(old) + len(new) > _MOST_WORDS:
         old, new = ([side] for side in sides)
@@ -48,4 +48,4 @@ def _changed(texts: Texts, block: Block) -> Iterator[bytes]:
 def _marked(begin: bytes, text: bytes, end: bytes) -> bytes:
     """Return a text with marks around what it has on each line."""
     lines = text.split(b"\n")
-    return b"\n".join(begin + line + end if line else b"" for line in lines)
+    return joined(begin + line + end + b"\n" if line else b"\n" for line in lines)[:-1]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 import time
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -50,6 +51,18 @@ def test_a_missing_newline_at_the_end_is_told() -> None:
 def test_lines_end_at_newlines_only() -> None:
     assert split_lines(b"a\rb\r\nc\x0cd\x85e\n") == [b"a\rb\r\n", b"c\x0cd\x85e\n"]
     assert split_lines(b"") == []
+
+
+def test_a_text_of_many_short_lines_takes_no_object_for_each_line_of_its_hunk() -> None:
+    texts = compare_texts(b"", b"\n" * (1 << 20))
+    tracemalloc.start()
+    try:
+        lengths = [len(hunk) for hunk in hunks(texts, 3)]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert lengths == [len(b"@@ -0,0 +1,1048576 @@\n") + (2 << 20)]
+    assert peak < 24 << 20
 
 
 def test_an_inserted_function_does_not_steal_its_neighbours_lines() -> None:
