@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar, get_type_hints
 import msgspec
 
 from yolofs.config.lines import KeyPath, key_lines
-from yolofs.config.settings import RuleLine, Settings, StateWord
+from yolofs.config.settings import RuleLine, Settings, StateWord, UserSettings
 from yolofs.errors import ConfigError
 from yolofs.text.characters import toml_string
 
@@ -24,6 +24,10 @@ _TAKEN_OUT: Final[Mapping[KeyPath, str]] = {
     ("mount", "keep_awake"): "there is no such setting any more: idle CPUs are left alone; remove this line",
 }
 """What is said of a setting that there was once, in place of a guess."""
+_FILES: Final[Mapping[type[msgspec.Struct], str]] = {
+    Settings: "a project's .yolofs.toml",
+    UserSettings: "your own config.toml",
+}
 
 
 class CheckedFile:
@@ -126,16 +130,22 @@ def _known_instead(source: CheckedFile, path: KeyPath, here: Iterable[str]) -> s
 
 
 def _setting_meant(source: CheckedFile, key: str) -> str:
-    """Return the question that names the setting of a key below the wrong [table], empty if there
-    is none.
+    """Return where the setting of a key belongs that is below the wrong [table], or in the wrong
+    file; empty if there is none.
     """
-    known = next((known for known in key_paths(source.known) if known[-1] == key), None)
-    return f"did you mean {_place(known)}?" if known is not None else ""
+    if place := _place(source.known, key):
+        return f"did you mean {key} {place}?"
+    places = ((name, _place(table, key)) for table, name in _FILES.items())
+    return next((f"{name} has it {place}" for name, place in places if place), "")
 
 
-def _place(path: KeyPath) -> str:
-    *tables, key = path
-    return f"{key} in [{dotted(tuple(tables))}]" if tables else f"{key} above the first [table]"
+def _place(table: type[msgspec.Struct], key: str) -> str:
+    """Return where a file has a key, empty if it has none."""
+    known = next((known for known in key_paths(table) if known[-1] == key), None)
+    if known is None:
+        return ""
+    tables = known[:-1]
+    return f"in [{dotted(tables)}]" if tables else "above the first [table]"
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:

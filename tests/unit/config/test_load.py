@@ -101,6 +101,8 @@ STATES = 'expected "allow", "read-only", "write-ask", "ask", "deny" or "hidden"'
         # known keys in the wrong table
         ("context = 1", ":1: context: unknown key; did you mean context in [diff]?"),
         ("[diff]\nroot = 1", ":2: diff.root: unknown key; did you mean root above the first [table]?"),
+        # keys of the user's own file
+        ("notify = 'x'", ":1: notify: unknown key; your own config.toml has it above the first [table]"),
         # wrong types
         ('ask_timeout = "1m"', f':1: ask_timeout: {SECONDS}, got "1m"'),
         ("ask_timeout = true", f":1: ask_timeout: {SECONDS}, got true"),
@@ -149,6 +151,20 @@ def test_a_mistake_in_the_settings_is_told_in_one_line(text: str, message: str) 
     with pytest.raises(ConfigError) as caught:
         parse(text.encode())
     assert caught.value.message == f".yolofs.toml{message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ask_unattended = 1", "ask_unattended: unknown key; a project's .yolofs.toml has it above the first [table]"),
+        ("base_timeout = 1", "base_timeout: unknown key; a project's .yolofs.toml has it in [mount]"),
+        ("notfy = 'x'", 'notfy: unknown key; did you mean "notify"?'),
+    ],
+)
+def test_a_setting_of_projects_in_the_users_own_file_is_sent_there(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_table(text.encode(), "the user's", UserSettings)
+    assert caught.value.message == f"the user's:1: {message}"
 
 
 def test_an_escape_in_a_literal_string_is_no_zero_byte() -> None:
