@@ -48,7 +48,8 @@ class CommitPreview(msgspec.Struct, frozen=True):
 
     untold: frozenset[RelPath] = frozenset()
     """Paths at which a change of time alone stays staged: outside the project, or selected ones
-    that :func:`split_staged` leaves."""
+    that :func:`split_staged` leaves.
+    """
 
     @property
     def stays_told(self) -> list[Change]:
