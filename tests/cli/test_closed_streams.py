@@ -23,6 +23,7 @@ def run_closed(yolofs: Program, words: str, closed: str) -> subprocess.Completed
 
 
 @pytest.mark.parametrize("closed", CLOSED)
+@pytest.mark.some(2)
 def test_a_commit_is_done_with_a_stream_closed(yolofs: Program, closed: str) -> None:
     with yolofs.mounted() as view:
         (view / "new").write_text("what was staged\n")

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.mount
 
 @pytest.mark.parametrize("root", [".", "/"])
 @pytest.mark.parametrize("which", ["everything", "PATH", "hunk"])
+@pytest.mark.some(3)
 def test_a_commit_names_the_program_that_goes_on_writing(yolofs: Program, which: str, root: str) -> None:
     with yolofs.mounted("--root", root) as mountpoint:
         view = mountpoint if root == "." else mountpoint / str(yolofs.project)[1:]
@@ -53,6 +54,7 @@ def test_of_many_open_files_three_are_named_and_the_rest_counted(yolofs: Program
 
 
 @pytest.mark.parametrize("which", ["everything", "PATH", "hunk"])
+@pytest.mark.some(1)
 def test_json_has_the_program_before_and_after_a_commit(yolofs: Program, which: str) -> None:
     with yolofs.mounted() as view:
         for name in ("being-written", "closed"):

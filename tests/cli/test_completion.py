@@ -351,6 +351,7 @@ def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
 
 @pytest.mark.mount
 @pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.some(1)
 def test_a_path_that_begins_with_a_tilde_is_completed_by_what_is_staged(
     yolofs: Program, shell: str, tmp_path: Path
 ) -> None:
@@ -388,6 +389,7 @@ def test_a_path_that_begins_with_a_tilde_is_completed_by_what_is_staged(
         ('"d/s', None),
     ],
 )
+@pytest.mark.some(3)
 def test_bash_completes_within_quotes_that_were_begun(
     yolofs: Program, begin: str, name: str | None, tmp_path: Path
 ) -> None:

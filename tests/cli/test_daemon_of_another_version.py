@@ -60,6 +60,7 @@ def upgraded(program: Program, *words: str, code: str = LATER) -> subprocess.Com
         ("restore", "--from", "base", "staged"),
     ],
 )
+@pytest.mark.some(3)
 def test_commands_that_change_the_session_are_refused_with_the_way_out(
     mounted: Program, words: tuple[str, ...]
 ) -> None:

@@ -191,6 +191,7 @@ def test_a_fifo_in_the_place_of_what_is_kept_is_not_waited_for(yolofs: Program) 
 @pytest.mark.parametrize(
     "put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)], ids=["fifo", "directory", "link"]
 )
+@pytest.mark.some(1)
 def test_a_commit_whose_journal_was_replaced_stops_no_other_command(
     yolofs: Program, put: Callable[[Path], None]
 ) -> None:

@@ -30,9 +30,8 @@ def yolofs(tmp_path: Path) -> Iterator[Program]:
     (project / "large").write_text(LARGE)
     program = Program(project)
     program.start_session()
-    program("mount", "--root", "/")
-    yield program
-    program("unmount", "--force")
+    with program.mounted("--root", "/"):
+        yield program
 
 
 def told(program: Program, *paths: str) -> dict[tuple[str, ...], str]:

@@ -55,6 +55,7 @@ def is_waiting(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("words", [["status"], ["diff"], ["commit", "--yes"], ["commit", "--dry-run"]])
+@pytest.mark.some(2)
 def test_ctrl_c_ends_a_command_and_says_what_does_not_answer(stopped: Program, words: list[str]) -> None:
     command: list[str | Path] = [Path(sys.executable).with_name("yolofs"), *words]
     with subprocess.Popen(command, cwd=stopped.project, stderr=subprocess.PIPE, text=True) as process:

@@ -348,7 +348,7 @@ def done(top: Path, work: Work, then: str = "") -> tuple[Program, CoreDriver]:
     ("case", "delay_s", "then"),
     [
         pytest.param(case, delay_s, then, id=f"{name_of(case)}-{delay_s * 1000:.0f} ms-{then}")
-        for case, delay_s, then in points(list(itertools.product(CASES, (0, 0.005), THEN)), "at once", some=24)
+        for case, delay_s, then in points(list(itertools.product(CASES, (0, 0.005), THEN)), "at once", some=14)
     ],
 )
 def test_a_change_by_the_host_right_after_that_of_the_view_is_drift(
@@ -400,7 +400,7 @@ TO_THE_SAME_EFFECT = tuple(
     ("case", "then"),
     [
         pytest.param(case, then, id=f"{case[0].__name__}-{case[1].__name__}-{then}")
-        for case, then in points(list(itertools.product(TO_THE_SAME_EFFECT, THEN)), "to the same effect", some=12)
+        for case, then in points(list(itertools.product(TO_THE_SAME_EFFECT, THEN)), "to the same effect", some=7)
     ],
 )
 def test_a_text_that_the_host_touched_or_wrote_again_unchanged_is_no_drift(

@@ -287,6 +287,7 @@ def partly(yolofs: Program) -> Program:
         (("sub", "--up-to", "0"), 1),
     ],
 )
+@pytest.mark.some(8)
 def test_a_dry_run_ends_as_the_commit_would(partly: Program, how: str, words: tuple[str, ...], code: int) -> None:
     (partly.project / "sub").mkdir()
     before = partly("status", "--json").json["counts"]

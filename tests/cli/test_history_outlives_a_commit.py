@@ -22,8 +22,9 @@ from yolofs.session.session import Session, SessionAccess
 pytestmark = pytest.mark.mount
 
 
-def with_two_runs(project: Path) -> Program:
-    """Return the program in a new project with two runs, and a view of / mounted."""
+@contextlib.contextmanager
+def with_two_runs(project: Path) -> Iterator[Program]:
+    """Give the program in a new project with two runs, and a view of / mounted."""
     (project / "dir").mkdir(parents=True)
     (project / ".yolofs.toml").write_text("scratch = []\n")
     (project / "a.txt").write_text("one\ntwo\n")
@@ -31,28 +32,26 @@ def with_two_runs(project: Path) -> Program:
     (project / "gone.txt").write_text("gone\n")
     program = Program(project)
     program.start_session()
-    program("mount", "--root", "/")
-    program("run", "sh", "-c", "echo ONE > a.txt; rm gone.txt")
-    program("run", "sh", "-c", "echo two >> a.txt; echo new > new.txt; mv dir/b.txt c.txt; echo c >> c.txt")
-    return program
+    with program.mounted("--root", "/"):
+        program("run", "sh", "-c", "echo ONE > a.txt; rm gone.txt")
+        program("run", "sh", "-c", "echo two >> a.txt; echo new > new.txt; mv dir/b.txt c.txt; echo c >> c.txt")
+        yield program
 
 
 @contextlib.contextmanager
 def with_a_part_committed(project: Path) -> Iterator[Program]:
     """Give the same with a part of it committed, and a run after that."""
-    program = with_two_runs(project)
-    program("commit", "--yes", "a.txt", "gone.txt", "c.txt")
-    program("run", "sh", "-c", "echo three >> a.txt")
-    yield program
-    program("unmount", "--force")
+    with with_two_runs(project) as program:
+        program("commit", "--yes", "a.txt", "gone.txt", "c.txt")
+        program("run", "sh", "-c", "echo three >> a.txt")
+        yield program
 
 
 @pytest.fixture
 def worked(tmp_path: Path) -> Iterator[Program]:
     """Return the program in a project with two runs."""
-    program = with_two_runs(tmp_path / "project")
-    yield program
-    program("unmount", "--force")
+    with with_two_runs(tmp_path / "project") as program:
+        yield program
 
 
 @pytest.fixture
@@ -262,9 +261,8 @@ def varied(tmp_path: Path) -> Iterator[Program]:
     (project / "other name").hardlink_to(project / "hard")
     program = Program(project)
     program.start_session()
-    program("mount", "--root", "/")
-    yield program
-    program("unmount", "--force")
+    with program.mounted("--root", "/"):
+        yield program
 
 
 def told(program: Program, run: int) -> dict[str, object]:

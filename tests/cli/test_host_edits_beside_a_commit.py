@@ -80,6 +80,7 @@ def edited(way: str, project: Path) -> tuple[Path, str]:
 @pytest.mark.mount
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.some(7)
 def test_what_the_host_edits_meanwhile_is_not_replaced(yolofs: Program, way: str, moment: str) -> None:
     project = staged(yolofs, WAYS[way])
     path, command = edited(way, project)
@@ -104,6 +105,7 @@ def test_what_the_host_edits_meanwhile_is_not_replaced(yolofs: Program, way: str
 @pytest.mark.mount
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("way", ["replaced", "written in place", "another mode"])
+@pytest.mark.some(5)
 def test_what_the_host_edits_while_an_undo_runs_is_not_replaced_either(yolofs: Program, way: str, moment: str) -> None:
     project = staged(yolofs, WAYS[way])
     path, command = edited(way, project)
@@ -145,6 +147,7 @@ def test_a_commit_that_is_finished_names_no_file_that_nobody_has_edited(yolofs: 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a file immutable")
 @pytest.mark.parametrize("flag", ["i", "a"])
 @pytest.mark.parametrize("way", METADATA)
+@pytest.mark.some(4)
 def test_a_commit_of_metadata_of_what_becomes_immutable_is_taken_back(yolofs: Program, way: str, flag: str) -> None:
     name, work = METADATA[way]
     (yolofs.project / "folder").mkdir()

@@ -81,6 +81,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("remove", "moves"), WAYS, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.some(4)
 def test_an_undo_makes_names_links_again_of_one_that_moved_in_a_directory(
     yolofs: Program, project: Path, remove: Callable[[CoreDriver], None], moves: bytes
 ) -> None:

@@ -51,7 +51,7 @@ def change(project: Path, fates: tuple[str, ...], *, is_edited: bool) -> None:
     view.close()
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("is_edited", [True, False])
 @pytest.mark.parametrize("fates", WAYS, ids="-".join)
 def test_all_names_come_back_and_the_commit_is_done_again(

@@ -56,6 +56,7 @@ def test_a_link_is_committed_without_the_time_that_its_file_was_given(yolofs: Pr
 
 @pytest.mark.parametrize("is_seen", [False, True])
 @pytest.mark.parametrize("what", ["removed", "renamed", "directory removed", "replaced"])
+@pytest.mark.some(4)
 def test_a_name_of_a_file_with_another_time_goes_without_its_other_names(
     yolofs: Program, what: str, is_seen: bool
 ) -> None:

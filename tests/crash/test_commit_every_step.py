@@ -92,6 +92,7 @@ def modes(nodes: dict[bytes, Node]) -> dict[bytes, int]:
 
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
 @pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+@pytest.mark.some(4)
 def test_a_commit_killed_at_a_step_is_brought_to_its_end_by_the_same_user(
     place: Path, goes_back: bool, is_root: bool
 ) -> None:

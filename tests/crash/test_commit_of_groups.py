@@ -264,6 +264,7 @@ def _die_and_end(project: bytes, line: int, expected: Listing, before: Listing, 
 
 
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+@pytest.mark.some(1)
 def test_an_undo_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back: bool) -> None:
     expected = expected_of(place)
     first = populate(place / "first")

@@ -99,6 +99,7 @@ def test_directories_of_others_are_renamed_and_removed_and_come_back(place: Path
 
 
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+@pytest.mark.some(1)
 def test_a_commit_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back: bool) -> None:
     expected = expected_of(place)
     lines = lines_of_a_commit(place, populate(place / "first"), staged)

@@ -97,6 +97,7 @@ PLACES = pytest.mark.parametrize("place", ["on it", "elsewhere"])
 
 @PLACES
 @pytest.mark.parametrize("numbers", Numbers)
+@pytest.mark.some(2)
 def test_a_commit_on_a_disk_by_names_is_undone_and_done_again(disk: Path) -> None:
     project = disk / "project"
     expected, before = expected_on(disk), prepared(project)
@@ -146,7 +147,7 @@ def test_a_kill_at_any_line_leaves_what_can_be_ended(disk: Path, numbers: Number
 @PLACES
 @pytest.mark.parametrize("numbers", Numbers)
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 def test_a_step_that_was_done_and_is_not_in_the_log_is_known(
     disk: Path, numbers: Numbers, place: str, way: str
 ) -> None:

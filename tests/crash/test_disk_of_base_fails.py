@@ -52,7 +52,7 @@ def commit_failing(project: Path, where: str, at: int, *words: str) -> subproces
 @pytest.mark.parametrize("words", [("commit", "--yes"), ("undo", "--yes")], ids=["commit", "undo"])
 @pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
 @pytest.mark.parametrize(("where", "at"), [("steps:Steps.do", 9), ("steps:Steps.sync", 1)], ids=["step", "sync"])
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 def test_steps_that_the_failing_disk_has_lost_do_not_count_as_done(
     disk: Path, words: tuple[str, ...], goes_back: bool, where: str, at: int
 ) -> None:

@@ -72,6 +72,7 @@ def listed(project: bytes) -> list[int]:
 @pytest.mark.parametrize(
     ("name", "is_root"), [(name, is_root) for name in SCENES for is_root in users("gc killed", name)]
 )
+@pytest.mark.some(1)
 def test_a_killed_gc_leaves_all_commits_that_are_to_be_kept(
     monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_directory_that_may_not_be_written_in_comes_back_name_by_name(
 
 @pytest.mark.parametrize("way", [finish_interrupted, roll_back_interrupted])
 @pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+@pytest.mark.some(2)
 def test_a_kept_directory_has_its_times_and_modes_again_after_a_kill_at_any_call(
     place: Path, is_root: bool, way: Callable[[Session], object]
 ) -> None:

@@ -128,7 +128,7 @@ def record(project: Path, work: Callable[[CoreDriver], None]) -> Recorded:
     return Recorded(root, directory, recorder.recording, before, scan(root), staged, journal_of(directory))
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("work", WAYS)
 def test_the_next_command_ends_with_base_as_before_or_as_after(
     project: Path, work: Callable[[CoreDriver], None]
@@ -149,7 +149,7 @@ def test_the_next_command_ends_with_base_as_before_or_as_after(
     assert all(seen[what] for what in ("finished", "taken back", "before", "after")), seen
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("work", WAYS)
 def test_what_the_host_gives_files_in_between_stays(project: Path, work: Callable[[CoreDriver], None]) -> None:
     recorded = record(project, work)

@@ -204,7 +204,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "state", "place"), points(TABLE, "the table of the gate", some=40))
+@pytest.mark.parametrize(("kind", "state", "place"), points(TABLE, "the table of the gate", some=28))
 def test_each_state_of_a_rule_decides_each_operation(
     base: Path, mounted: Mounter, kind: str, state: RuleState, place: str
 ) -> None:

@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("runtime", [LOGIN, "/run", ""], ids=["there", "elsewhere", "unknown"])
 def test_a_run_starts_and_has_the_directory_empty_and_for_itself(project: Path, runtime: str) -> None:
     done = logged_in(project, f"y run -- sh -c 'cat {LOGIN}/*; echo own > {LOGIN}/made && cat {LOGIN}/made'", runtime)

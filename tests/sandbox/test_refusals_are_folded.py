@@ -92,6 +92,7 @@ def test_a_refusal_names_the_command_that_allows_it_and_that_works(at_home: Prog
         (".cargo/.crates.toml", [".cargo/.crates2.json", ".cargo/bin"]),
     ],
 )
+@pytest.mark.some(3)
 def test_one_command_allows_all_that_a_package_manager_needs(at_home: Program, first: str, then: list[str]) -> None:
     """What it is refused next is named at once: it may leave half of its work."""
     home = at_home.project.parent

@@ -58,7 +58,7 @@ PACKED = [
 """What the agent does in git, and what is told of it."""
 
 
-@pytest.mark.parametrize(("script", "told"), points(PACKED, "packed by the agent", some=3))
+@pytest.mark.parametrize(("script", "told"), points(PACKED, "packed by the agent", some=2))
 def test_commits_that_the_agent_has_packed_are_counted(repository: Program, script: str, told: str) -> None:
     for name in ("one", "two"):  # what was there before is loose, and packed
         git(repository.project, "commit", "-q", "--allow-empty", "-m", f"{name} of the user")

@@ -91,7 +91,7 @@ def planned(place: Path, number: int, parking: Path) -> Callable[[], None]:
 
 
 @pytest.mark.slow
-@pytest.mark.some(18)
+@pytest.mark.some(10)
 @pytest.mark.parametrize("is_short", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_commit_follows_no_link_that_is_exchanged_for_a_name(

@@ -82,7 +82,7 @@ def has_something_of_outside(path: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.some(8)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("is_short", [True, False])
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("name", NAMES)

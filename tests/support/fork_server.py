@@ -185,8 +185,7 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         os.umask(request["umask"])
         if request["most_memory"] is not None:
             resource.setrlimit(resource.RLIMIT_AS, (request["most_memory"],) * 2)
-        os.environ.clear()
-        os.environ.update(request["env"])
+        _set_environment(request["env"])
         if request["daemon"]:
             _become_daemon(request["daemon"], 1, ready_fd)
         if request["script"]:
@@ -209,6 +208,15 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
+
+
+def _set_environment(wanted: Mapping[str, str]) -> None:
+    """Have the environment be as wanted; what is so already takes no time."""
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
 
 
 def _set_limits() -> None:

@@ -52,6 +52,7 @@ def let_go(ignore: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["q", "\x1b", "\x04"])
+@pytest.mark.some(1)
 def test_a_key_stops_a_slow_look_and_goes_back_to_the_list(yolofs: Program, view: Path, key: str) -> None:
     with looking(yolofs) as (terminal, ignore):
         terminal.type(key)
@@ -135,6 +136,7 @@ def dropping(yolofs: Program, tmp_path: Path, which: str) -> Iterator[tuple[Term
 
 
 @pytest.mark.parametrize("key", ["q", "\x1b", "\x04", "\x03"])
+@pytest.mark.some(2)
 def test_a_drop_is_stopped_and_nothing_is_dropped(yolofs: Program, view: Path, tmp_path: Path, key: str) -> None:
     with dropping(yolofs, tmp_path, BEFORE) as (terminal, _):
         terminal.type(key)
