@@ -35,7 +35,7 @@ def show_undo(
     path_display = PathDisplay(root, session.base.relative(session.project))
     short = None if unfolds else Shortener(session, path_display, "--unfold", prepared.tree, prepared.store)
     emit_changes(changes, path_display, session.regions, marks_of(session, changes, prepared.store), shortener=short)
-    _say_stays(prepared.stays, prepared.inverse.copies, root)
+    _say_stays(prepared.stays, prepared.copies, root)
     _say_as_now(prepared.as_now, commit.number, root)
     _say_held_back(commit.number, prepared.held_back, root)
 

@@ -35,7 +35,7 @@ from yolofs.paths import RelPath, is_below, split
 from yolofs.session.archive import commit_numbers
 from yolofs.session.commit import commit, look_at_base
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose_commit, undo
+from yolofs.session.undo import UndoResult, choose_commit, undo
 from yolofs.session.up_to import commit_up_to
 from yolofs.state.regions import Region
 from yolofs.text.path_patterns import Patterns, parse_pattern
@@ -264,12 +264,21 @@ def do(world: World, command: Committing | Undoing) -> None:
             event("undo refused for hard links")
             return
     assert result.undone == number
+    if leaves_links(result):
+        event("a file stays as hard links of it are staged")
+        again.check(shows_the_same=True)
+        return
     assert not result.stays
     note(f"undone: {result}")
     again.check(shows_the_same=True)
     assert world.base() == one.before
     event("undone at once")
     apply_again(world, after)
+
+
+def leaves_links(result: UndoResult) -> bool:
+    """Tell whether an undo has left a file as hard links of it are staged."""
+    return any("hard links of it are staged" in why for why in result.stays.values())
 
 
 def apply_again(world: World, after: dict[bytes, Node]) -> None:
@@ -281,6 +290,10 @@ def apply_again(world: World, after: dict[bytes, Node]) -> None:
         except HardLinksError:
             event("redo refused for hard links")
             return
+    if leaves_links(result):
+        event("a file stays as hard links of it are staged")
+        again.check(shows_the_same=True)
+        return
     assert not result.stays
     again.check(shows_the_same=True)
     assert world.base() == after

@@ -28,9 +28,7 @@ from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Fetch, Plan
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.compose import compose
-from yolofs.commit.select.entry_authors import Authors
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.split import split_state
 from yolofs.commit.select.staged_anew import ComposedRest
 from yolofs.commit.undo.applied import Applied
 from yolofs.commit.undo.git_indexes_left import note_indexes
@@ -59,6 +57,7 @@ from yolofs.session.interrupted import CommitSeals
 from yolofs.session.session import Session
 from yolofs.session.undo_changes import changes_of_undo
 from yolofs.session.undo_notes import UNDOES, Undoes
+from yolofs.session.undo_part import part_of_undo
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.store.base import Base
@@ -105,11 +104,14 @@ class PreparedUndo(msgspec.Struct):
     made_anew: MadeAnew
     tree: Tree
     """What is committed."""
+    view: Tree
+    """What is staged before."""
     stays: dict[RelPath, str]
     """What cannot be taken back of what was selected, by path in base, and why."""
     held_back: tuple[HeldBack, ...]
+    copies: list[RelPath]
     as_now: list[RelPath]
-    """What comes back as it is now, of what was selected: see :class:`Inverse`."""
+    """These two as in :class:`Inverse`, of what was selected: see :class:`Inverse`."""
     is_whole: bool
     """Whether nothing of the commit stays."""
     store: KeptAndStore
@@ -226,21 +228,10 @@ def prepare_undo(
     if made is not None:
         made += inverse.numbers
     store = KeptAndStore(into or session.store, os.path.dirname(commit.directory))
-    tree, is_whole = inverse.tree(), not inverse.stays and (force or not inverse.drifted)
-    held_back: tuple[HeldBack, ...] = ()
     if selection is not None and not selection.is_everything:
-        selection = selection.with_other_names(compare(Tree(), tree, session.base, store))
-        authors = Authors((), coarse_clock_ns())
-        split = split_state(
-            tree,
-            session.base,
-            store,
-            selection,
-            authors,
-            whole=[*map(StoreIno, inverse.directories_anew)],
-            together=inverse.together,
-        )
-        tree, held_back, is_whole = split.taken, split.held_back, is_whole and not split.rest
+        selection = selection.with_other_names(compare(Tree(), inverse.tree(), session.base, store))
+    view = session.state()
+    part = part_of_undo(session, inverse, view, selection, into or session.store, store)
     if force:  # these are taken back whatever the host makes of them
         for path in inverse.drifted:
             if (st := session.base.look(path)) is not None:
@@ -248,9 +239,25 @@ def prepare_undo(
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
-    stays = {path: why for path, why in inverse.stays.items() if _matters_to(selection, path)}
-    as_now = [path for path in inverse.as_now if selection is None or selection.has(path)]
-    return PreparedUndo(applied, inverse, anew, tree, stays, held_back, as_now, is_whole, store, seen)
+    stays = {path: why for path, why in inverse.stays.items() if _matters_to(selection, path)} | part.untold
+    as_now, copies = (
+        [path for path in paths if path not in stays and (selection is None or selection.has(path))]
+        for paths in (inverse.as_now, inverse.copies)
+    )
+    return PreparedUndo(
+        applied,
+        inverse,
+        anew,
+        part.taken,
+        view,
+        stays,
+        part.held_back,
+        copies,
+        as_now,
+        part.is_whole and not inverse.stays and (force or not inverse.drifted),
+        store,
+        seen,
+    )
 
 
 def _looks_seen(applied: Applied, base: Base) -> dict[FileNumbers, Looks]:
@@ -369,7 +376,7 @@ def _undo(
         plan = plan_commit(prepared.tree, session.base, prepared.store)
         stays, held_back = prepared.stays, prepared.held_back
         result = UndoResult(
-            None, commit.number, 0, prepared.is_whole, stays, held_back, inverse.copies, prepared.as_now, {}
+            None, commit.number, 0, prepared.is_whole, stays, held_back, prepared.copies, prepared.as_now, {}
         )
         if not plan.steps:
             return result
@@ -425,7 +432,7 @@ def _left_staged(session: Session, commit: EndedCommit, prepared: PreparedUndo, 
     authors = authors_of(lambda: chain(earlier, session.live_changes()))
     composed = compose(
         prepared.tree,
-        session.state(),
+        prepared.view,
         session.base,
         session.store,
         os.path.dirname(commit.directory),

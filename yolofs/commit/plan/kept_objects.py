@@ -60,12 +60,12 @@ class KeptAndStore:
     def __init__(self, store: StoreFiles, commits: bytes) -> None:
         """``commits``: the directory of all commits, absolute."""
         self._store = store
-        self._commits = commits
+        self.commits = commits
 
     def path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode, or of what is kept."""
         kept = kept_of(ino)
-        return self._store.path(ino) if kept is None else kept.path(self._commits)
+        return self._store.path(ino) if kept is None else kept.path(self.commits)
 
     def lstat(self, ino: int) -> os.stat_result:
         """Return the attributes of a store inode, or of what is kept.

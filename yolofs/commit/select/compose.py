@@ -22,6 +22,7 @@ from yolofs.commit.plan.survivors import Survivors
 from yolofs.commit.select.back_in_base import comes_back_as
 from yolofs.commit.select.base_afterwards import BaseAfterwards, ReturningFile
 from yolofs.commit.select.linked_anew import LinkedAnew
+from yolofs.commit.select.linked_files import UntoldFile
 from yolofs.commit.select.staged_anew import ComposedRest, ShownName, StagedAnew
 from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.journal.records import Fingerprint, Keep
@@ -72,6 +73,16 @@ def check_links(first: Tree, second: Tree, base: Base, store: Store, commits: by
         OSError: base cannot be read.
     """
     _Composing(first, second, base, store, commits, {}, {}, False, lambda record, _: record).check_links()
+
+
+def untold_links(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> dict[RelPath, UntoldFile]:
+    """Return the files with hard links for which :func:`check_links` would refuse, each by a path
+    in base.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    return _Composing(first, second, base, store, commits, {}, {}, lambda record, _: record).untold_links()
 
 
 class _ComposedDirectory(NamedTuple):
@@ -163,6 +174,10 @@ class _Composing:
         """Refuse if the names of files with hard links cannot be told apart."""
         self._linked.check()
         self._anew.check_parting(self._survivors.of.values())
+
+    def untold_links(self) -> dict[RelPath, UntoldFile]:
+        """Return the files with hard links whose names cannot be told apart."""
+        return self._linked.find()
 
     def _what_base_had(self) -> list[Keep]:
         """Return what base had where the first tree leaves it alone.  Of files with hard links it

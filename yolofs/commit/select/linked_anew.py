@@ -16,7 +16,7 @@ import msgspec
 from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.commit.select.base_afterwards import BaseAfterwards
-from yolofs.commit.select.linked_files import CannotTellError, LinkedFile, LinkedFiles
+from yolofs.commit.select.linked_files import LinkedFile, LinkedFiles, UntoldFile
 from yolofs.commit.select.staged_anew import StagedAnew
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, join, split
@@ -53,14 +53,17 @@ class LinkedAnew:
         self.paths: set[RelPath] = set()
         """The paths in the view of files that are told by all of their names."""
 
-    def check(self) -> None:
-        """Find the files with hard links of which both trees change names; refuse if their names
-        cannot be told apart.
+    def find(self) -> dict[RelPath, UntoldFile]:
+        """Find the files with hard links of which both trees change names; return those with names
+        that cannot be told apart, as :attr:`LinkedFiles.untold`.
         """
-        try:
-            self.found.find(self._names)
-        except CannotTellError as error:
-            self._anew.refuse(error.path, error.why)
+        self.found.find(self._names)
+        return self.found.untold
+
+    def check(self) -> None:
+        """Find these files; refuse if their names cannot be told apart."""
+        for path, one in self.find().items():
+            self._anew.refuse(path, one.why)
 
     def count_removed(self) -> None:
         """Leave out of the names that the view lacks those in a directory that base has no more

@@ -41,13 +41,20 @@ class LinkedFile(NamedTuple):
     """Whether base has afterwards just what the view shows."""
 
 
-class CannotTellError(Exception):
+class UntoldFile(NamedTuple):
+    """A base file with names that cannot all be found, or told apart."""
+
+    why: str
+    """In words, to follow a colon."""
+    staged: tuple[RelPath, ...]
+    """The names in the view that show what is staged of it."""
+
+
+class _CannotTellError(Exception):
     """Not all names of a file can be found, or told apart."""
 
-    def __init__(self, path: RelPath, why: str) -> None:
-        """``path`` is one of it, ``why`` follows a colon."""
-        super().__init__(path, why)
-        self.path = path
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
         self.why = why
 
 
@@ -78,6 +85,8 @@ class LinkedFiles:
         self._holders: dict[RelPath, Entry] = {}
         self._moved: set[tuple[int, int]] | None = None
         self.told: dict[tuple[int, int], LinkedFile] = {}
+        self.untold: dict[RelPath, UntoldFile] = {}
+        """The files with names that cannot all be found, or told apart, each by a path in base."""
         self.taken: Counter[int] = Counter()
         """By inode number, of files that neither state has staged."""
 
@@ -85,18 +94,18 @@ class LinkedFiles:
         """Examine the ``names`` that the first state changes.
 
         Raises:
-            CannotTellError: of some file it cannot be told what becomes of its names.
             OSError: base cannot be read.
         """
-        wanted = dict(self._wanted(names))
+        wanted = dict(sorted(self._wanted(names), reverse=True))  # by the first of its names
         if not wanted:
             return
         found = find_all_names_at(self._base, wanted.values())
         for file, rel in wanted.items():
-            if file not in found:
-                why = "not all its names were found, as some lie outside of base or there is too much to look through"
-                raise CannotTellError(rel, why)
-            self.told[file] = self._tell(rel, found[file])
+            try:
+                self.told[file] = self._tell(rel, found.get(file))
+            except _CannotTellError as error:
+                staged = staged_for(self._second, self._base, self._base.lstat(rel))
+                self.untold[rel] = UntoldFile(error.why, tuple(_paths(staged)) if staged is not None else ())
 
     # ---- which
 
@@ -140,10 +149,10 @@ class LinkedFiles:
         return (st.st_dev, st.st_ino) in self._moved
 
     @staticmethod
-    def _changed_at(name: OverriddenName) -> set[RelPath]:
+    def _changed_at(name: OverriddenName) -> list[RelPath]:
         staged = name.entry.staged
         home = staged.home if staged is not None and staged.links else None
-        return {rel for rel in (name.natural_path, name.entry.source, home) if rel is not None}
+        return sorted({rel for rel in (name.natural_path, name.entry.source, home) if rel is not None})
 
     def _is_staged(self, rel: RelPath) -> bool:
         st = self._base.lstat(rel)
@@ -151,7 +160,11 @@ class LinkedFiles:
 
     # ---- its names
 
-    def _tell(self, rel: RelPath, names: list[RelPath]) -> LinkedFile:
+    def _tell(self, rel: RelPath, names: list[RelPath] | None) -> LinkedFile:
+        if names is None:
+            raise _CannotTellError(
+                "not all its names were found, as some lie outside of base or there is too much to look through"
+            )
         st = self._base.lstat(rel)
         number = self._base.number(st)
         version, staged = self._version(rel, names), self._staged(rel, names)
@@ -159,11 +172,11 @@ class LinkedFiles:
         made = [entry.path() for entry in version.names if entry not in self._survivors.of] if version else []
         is_kept = version is not None and kept_of(version.ino) is not None
         if is_kept:
-            raise CannotTellError(rel, "what an earlier commit keeps is to take its place")
+            raise _CannotTellError("what an earlier commit keeps is to take its place")
         if made and not places:
-            raise CannotTellError(rel, "base is to have it only by new names")
+            raise _CannotTellError("base is to have it only by new names")
         if any(self._is_far(name, place) for name, place in places.items()):
-            raise CannotTellError(rel, "it is to go to another disk, where it is another file")
+            raise _CannotTellError("it is to go to another disk, where it is another file")
         home = next(iter(places), rel)
         view = {shown for name in names if (shown := self._shown_at(name)) is not None}
         if staged is not None:
@@ -175,7 +188,7 @@ class LinkedFiles:
     def _version(self, rel: RelPath, names: list[RelPath]) -> Staged | None:
         """Return what the first state makes of the file at a path."""
         version = self._survivors.version_of(self._base.lstat(rel))
-        self._check_alone(self._first, version, rel, names)
+        self._check_alone(self._first, version, names)
         return version
 
     def _staged(self, rel: RelPath, names: list[RelPath]) -> Staged | None:
@@ -185,17 +198,17 @@ class LinkedFiles:
         if staged is None:  # a file with one name is known by that
             homes = set(names)
             staged = next((one for one in self._second.staged.values() if one.home in homes), None)
-        self._check_alone(self._second, staged, rel, names)
+        self._check_alone(self._second, staged, names)
         return staged
 
     @staticmethod
-    def _check_alone(tree: Tree, staged: Staged | None, rel: RelPath, names: list[RelPath]) -> None:
+    def _check_alone(tree: Tree, staged: Staged | None, names: list[RelPath]) -> None:
         """Check that a tree makes one file of the one with these names in base; the host may have
         joined some since.
         """
         homes = set(names)
         if any(one is not staged and one.home in homes for one in tree.staged.values()):
-            raise CannotTellError(rel, "names of it were staged as files of their own")
+            raise _CannotTellError("names of it were staged as files of their own")
 
     def _shown_at(self, rel: RelPath) -> RelPath | None:
         """Return where the view shows what base has at a path, by no name of its own if it is
