@@ -189,3 +189,20 @@ def test_a_directory_of_which_an_undo_took_a_part_is_not_brought_back_without_th
     for number in ("4", "1"):
         yolofs("undo", number, "--yes", code=None)
     assert looks(project) == before
+
+
+def test_what_was_renamed_is_named_by_its_old_path_too_though_it_stays(yolofs: Program, project: Path) -> None:
+    commit(yolofs, ("rename", b"old", b"new"), ("rename", b"one", b"two"), ("append", b"two", b"more\n"))
+    commit(yolofs, ("rename", b"new", b"newer"), ("rename", b"two", b"three"))
+    for path, now in (("old", "new"), ("old/q", "new"), ("new", "new"), ("one", "two"), ("two", "two")):
+        done = yolofs("undo", "1", path, "--yes", code=16)
+        assert f"stays: {project}/{now}: commit 2 has changed it since; first: yolofs undo 2\n" in done.err, path
+    assert "stays:" not in yolofs("undo", "1", "gone", "--yes").err
+
+
+def test_what_was_renamed_and_has_drifted_is_named_by_its_old_path_too(yolofs: Program, project: Path) -> None:
+    commit(yolofs, ("rename", b"one", b"two"), ("append", b"two", b"more\n"))
+    (project / "two").write_text("the host's\n")
+    done = yolofs("undo", "1", "one", "--yes", code=9)
+    assert "base has changed at 1 path since commit 1, so nothing is undone" in done.err
+    assert (project / "two").read_text() == "the host's\n"

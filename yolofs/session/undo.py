@@ -236,10 +236,11 @@ def prepare_undo(
         for path in inverse.drifted:
             if (st := session.base.look(path)) is not None:
                 seen.pop((st.st_dev, st.st_ino), None)
-    drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
+    drifted = [path for path in inverse.drifted if _matters_to(selection, path, applied)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
-    stays = {path: why for path, why in inverse.stays.items() if _matters_to(selection, path)} | part.untold
+    stays = {path: why for path, why in inverse.stays.items() if _matters_to(selection, path, applied)}
+    stays |= part.untold
     as_now, copies = (
         [path for path in paths if path not in stays and (selection is None or selection.has(path))]
         for paths in (inverse.as_now, inverse.copies)
@@ -273,11 +274,15 @@ def _only_of_selection(
     return {path: what for path, what in left_out.items() if selection is None or selection.has(path)}
 
 
-def _matters_to(selection: Selection | None, path: RelPath) -> bool:
+def _matters_to(selection: Selection | None, path: RelPath, applied: Applied) -> bool:
     """Tell whether what lies at a path matters to a selection: it is selected, or something in it
-    is.
+    is, there or where it was before the commit.
     """
-    return selection is None or selection.has(path) or selection.has_some_in(path)
+    if selection is None:
+        return True
+    homes = (step.home for step in applied.plan.of(Create) if step.path == path)
+    places = filter(None, (path, applied.moves.before(path), *homes))
+    return any(selection.has(one) or selection.has_some_in(one) for one in places)
 
 
 def _drift_error(number: int, paths: list[RelPath]) -> ConflictError:
