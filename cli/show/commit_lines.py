@@ -14,7 +14,7 @@ from yolofs.system.disk_usage import size_text
 def commit_line(commit: EndedCommit, kept_bytes: int) -> str:
     """Return a commit in one line; ``kept_bytes`` is how much space the kept old versions take."""
     counts = read_counts(commit.directory)
-    did = "no counts kept" if counts is None else counts_text(counts) or "hard links alone"
+    did = "no counts kept" if counts is None else counts_text(counts) or "hard links or times alone"
     runs = read_runs_of_commit(commit.directory)
     words = [f"{commit.number:>4}  {local_time(commit.began_ns)}  {size_text(kept_bytes):>9}  {did}"]
     if runs:

@@ -148,10 +148,21 @@ def test_an_undo_that_was_interrupted_goes_on_or_back(
                 assert yolofs.refused(*words, code=12).count("was interrupted") == 1
             yolofs("commit", way)
             assert looks(yolofs.project) == expected
+            undone = re.match(r"yolofs: the undo of commit (\d+) was interrupted: ", said)
+            assert undone is not None
+            assert re.search(rf"so base \(.+\) is partly as it was before commit {undone[1]}; ", said) or not step
             if way == "--continue":
                 assert view_of(yolofs) == after
                 yolofs("commit", "--yes")
                 assert looks(yolofs.project) == after
+
+
+def test_a_commit_that_is_done_is_not_rolled_back_but_undone(committed: Committed) -> None:
+    """The daemon may have finished it when its command was killed."""
+    yolofs, _ = committed
+    done = "no commit was interrupted; nothing to do (commit 1 is done; to take it back: yolofs undo 1)\n"
+    for way in ("--roll-back", "--continue"):
+        assert yolofs("commit", way).err == done
 
 
 def test_an_undo_of_an_undo_says_that_the_commit_is_applied_again(

@@ -48,6 +48,16 @@ def test_an_undo_of_an_older_commit_takes_what_is_independent_and_names_the_rest
     }
 
 
+def test_an_undo_that_sets_a_time_alone_is_listed_as_that(yolofs: Program) -> None:
+    for number in (1, 2):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n")
+            (view / "b.txt").write_text(f"{number}\n")
+        yolofs("commit", "--yes", *(["a.txt"] if number == 1 else []))
+    yolofs("undo", "1", "--yes", code=16)
+    assert "hard links or times alone  [undoes part of commit 1]" in yolofs("commits").out
+
+
 def test_what_keeps_directories_from_going_is_told_before_these(yolofs: Program) -> None:
     deep = Path(*"abcdefghijklmnopqrstuvwxyz")
     with yolofs.mounted() as view:

@@ -96,20 +96,19 @@ class Interrupted(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """One sentence about it."""
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.began_ns // 1_000_000_000))
-        what = "a commit" if self.undoes is None else f"the undo of commit {self.undoes}"
+        what, wanted = "a commit", "what the view was"
+        if self.undoes is not None:
+            what, wanted = f"the undo of commit {self.undoes}", f"as it was before commit {self.undoes}"
         begun = f"{what} was interrupted: commit {self.number} of {when}"
         if self.goes_back and self.way_back is not None:
-            return (
-                f"{begun}, and so was taking it back, so base ({display(self.root)}) is partly what the view was; "
-                f"{self.why}"
-            )
+            return f"{begun}, and so was taking it back, so base ({display(self.root)}) is partly {wanted}; {self.why}"
         if self.plan is None:
             then = "; it is to be taken back" if self.way_back is not None else ""
             return f"{begun}, which is not finished here: {'; '.join(self.problems)}{then}"
         if self.done == len(self.plan.steps):
-            return f"{begun}, all steps done but not ended, so base ({display(self.root)}) is what the view was already"
+            return f"{begun}, all steps done but not ended, so base ({display(self.root)}) is {wanted} already"
         steps = f"{'' if self.is_exact else 'at least '}{self.done} of {len(self.plan.steps)} steps done"
-        return f"{begun}, {steps}, so base ({display(self.root)}) is partly what the view was; {self.why}"
+        return f"{begun}, {steps}, so base ({display(self.root)}) is partly {wanted}; {self.why}"
 
     @property
     def way(self) -> str:
