@@ -13,7 +13,7 @@ from yolofs.cli.output import ask, can_ask, check_can_ask, progress, say
 from yolofs.cli.project.project import changing, session_directory, was_interrupted
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import display
-from yolofs.session.archive import commit_not_begun, commit_numbers
+from yolofs.session.archive import CommitEnd, commit_not_begun, commit_numbers, end_of
 from yolofs.session.ending_interrupted import discard_interrupted, finish_interrupted, roll_back_interrupted
 from yolofs.session.interrupted import CONTENTS, Interrupted
 from yolofs.session.session import Session, SessionAccess
@@ -83,9 +83,11 @@ def _end_what_had_not_begun(project: bytes) -> None:
     """
     number = commit_not_begun(session_directory(project))
     if number is None:
-        last = max(commit_numbers(session_directory(project)), default=None)
-        is_done = f" (commit {last} is done; to take it back: yolofs undo {last})" if last is not None else ""
-        say(f"no commit was interrupted; nothing to do{is_done}")
+        directory = session_directory(project)
+        last = max(commit_numbers(directory), default=None)
+        is_done = last is not None and end_of(directory, last) is CommitEnd.DONE
+        done = f" (commit {last} is done; to take it back: yolofs undo {last})" if is_done else ""
+        say(f"no commit was interrupted; nothing to do{done}")
         return
     with changing(project, LoanKind.COMMIT, needs_settings=False):
         pass  # whoever opens a session to write removes that
