@@ -29,6 +29,10 @@ def test_a_file_that_the_host_changed_since_the_commit_is_drift_for_an_undo(comm
     assert looks(yolofs.project) == now
     yolofs("undo", "1", "dir", "moved", "--yes")  # other paths can be taken back
     assert (yolofs.project / "moved").exists()
+    told_before = yolofs("undo", "1", "--dry-run", "--force").out.splitlines()
+    assert "M  a.txt  [changed in base, too]" in told_before
+    assert "D  new/by the host  [changed in base, too]" in told_before
+    assert sum("[changed in base, too]" in line for line in told_before) == 2
     yolofs("undo", "1", "--yes", "--force")
     assert {path: one[1] for path, one in looks(yolofs.project).items()} == {
         path: one[1] for path, one in before.items()

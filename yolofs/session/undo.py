@@ -106,6 +106,10 @@ class PreparedUndo(msgspec.Struct):
     """What is committed."""
     view: Tree
     """What is staged before."""
+    drifted: list[RelPath]
+    """The paths of base, of what was selected, that the host has changed and that are taken back by
+    force.
+    """
     stays: dict[RelPath, str]
     """What cannot be taken back of what was selected, by path in base, and why."""
     held_back: tuple[HeldBack, ...]
@@ -251,6 +255,7 @@ def prepare_undo(
         anew,
         part.taken,
         view,
+        drifted,
         stays,
         part.held_back,
         copies,
