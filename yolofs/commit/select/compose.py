@@ -82,6 +82,8 @@ def untold_links(first: Tree, second: Tree, base: Base, store: Store, commits: b
     Raises:
         OSError: base cannot be read.
     """
+    if not (second.root.children or second.staged or second.unlinked):  # no need to go through the first one
+        return {}
     return _Composing(first, second, base, store, commits, {}, {}, lambda record, _: record).untold_links()
 
 
