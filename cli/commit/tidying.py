@@ -98,26 +98,17 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
 def tidy_after_commit(session: Session) -> None:
     """Have git ignore the session's link in a repository that the commit may have brought, and set
     aside the commits that are no longer kept.
+
+    An error here is only reported.  If the settings are not in order, none are set aside: they may
+    say to keep more.
     """
     exclude_from_git(session.project, SESSION_LINK, may_create=False)
-    tidy(session)
-
-
-def tidy(session: Session, *, keeps: int | None = None) -> Sequence[EndedCommit]:
-    """After a commit, set aside the commits that are no longer kept.  An error here is only
-    reported.  If the settings are not in order, none are: they may say to keep more.
-
-    ``keeps``: the number of a commit that stays this time, and all after it.
-    """
     if session.settings_problem:
-        return ()
+        return
     try:
-        gone = [one for one in surplus_of(session) if keeps is None or one.number < keeps]
-        put_aside(gone)
+        put_aside(surplus_of(session))
     except (YolofsError, OSError) as error:
         warn(f"older commits were not removed: {error.message if isinstance(error, YolofsError) else reason(error)}")
-        return ()
-    return gone
 
 
 def remove_tidied(directory: bytes) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from yolofs.cli.commit.named_paths import check_paths_of_undo
-from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.commit.tidying import remove_tidied
 from yolofs.cli.commit.undo_report import check_nothing_stays, document_of, report_undo, show_undo
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say
 from yolofs.cli.project.project import changing, reading_whole, relative_paths
@@ -68,7 +68,6 @@ def undo_commit(project: bytes, request: UndoRequest, *, yes: bool, as_json: boo
             error.root = session.base.root
             raise
         root, directory = session.base.root, session.directory
-        tidy(session, keeps=None if result.is_whole else commit.number)  # the rest of it may be undone next
     remove_tidied(directory)
     if as_json:
         emit_json(document_of(result, root))

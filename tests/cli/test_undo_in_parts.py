@@ -206,3 +206,21 @@ def test_what_was_renamed_and_has_drifted_is_named_by_its_old_path_too(yolofs: P
     done = yolofs("undo", "1", "one", "--yes", code=9)
     assert "base has changed at 1 path since commit 1, so nothing is undone" in done.err
     assert (project / "two").read_text() == "the host's\n"
+
+
+def test_commits_that_build_on_each_other_are_undone_down_to_the_oldest_that_is_kept(
+    yolofs: Program, project: Path
+) -> None:
+    (project / ".yolofs.toml").write_text("[keep_commits]\ncount = 4\n")
+    yolofs.trust()
+    for number in range(6):
+        if number == 2:
+            before = looks(project)
+        commit(yolofs, ("append", b"one", b"%d\n" % number))
+    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [3, 4, 5, 6]
+    assert "first: yolofs undo 6" in yolofs("undo", "3", "--yes", code=16).err
+    for number in (6, 5, 4, 3):
+        yolofs("undo", str(number), "--yes")
+    assert looks(project) == before
+    commit(yolofs, ("append", b"one", b"again\n"))
+    assert len(yolofs("commits", "--json").json["commits"]) == 4

@@ -134,15 +134,13 @@ def check_kept(project: bytes, where: str) -> None:
 
 
 def check_undo(project: bytes, where: str) -> None:
-    """Take back the last commit that is kept; the undo is a commit, and takes the place of the one
-    before.
-    """
+    """Take back the last commit that is kept; the undo is a commit, and takes none out."""
     view = view_of(project)
     undone = run(project, "undo", "4", "--yes")
     assert undone.code == 0, (where, undone)
     assert base_of(project)[b"big"][2] == b"3" * 20_000, where
     assert view_of(project) == view, where
-    assert listed(project) == [4, 5], where
+    assert listed(project) == [3, 4, 5], where
 
 
 def test_gc_removes_files_that_a_killed_command_had_half_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
-"""A commit or an undo is killed while it removes the commits that are no longer kept: base is as
-after it, all that is kept can be undone, and the next command removes the rest.
+"""A commit is killed while it removes the commits that are no longer kept: base is as after it, all
+that is kept can be undone, and the next command removes the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from tests.support.killed_command import as_user, end_it, is_in_switch, run, use
 pytestmark = pytest.mark.timeout(300)
 SCENES = {
     "commit": (Scene(("commit", "--yes"), several_commits), [4, 5]),
-    "undo": (Scene(("undo", "4", "--yes"), several_commits), [4, 5]),
     "part": (Scene(("commit", "--yes", "open"), several_commits), [4, 5]),
 }
 """The command, and the commits that are kept after it."""
