@@ -213,14 +213,14 @@ def test_commits_that_build_on_each_other_are_undone_down_to_the_oldest_that_is_
 ) -> None:
     (project / ".yolofs.toml").write_text("[keep_commits]\ncount = 4\n")
     yolofs.trust()
+    befores = []
     for number in range(6):
-        if number == 2:
-            before = looks(project)
+        befores.append(looks(project))
         commit(yolofs, ("append", b"one", b"%d\n" % number))
     assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [3, 4, 5, 6]
     assert "first: yolofs undo 6" in yolofs("undo", "3", "--yes", code=16).err
     for number in (6, 5, 4, 3):
         yolofs("undo", str(number), "--yes")
-    assert looks(project) == before
+        assert looks(project) == befores[number - 1]
     commit(yolofs, ("append", b"one", b"again\n"))
     assert len(yolofs("commits", "--json").json["commits"]) == 4
