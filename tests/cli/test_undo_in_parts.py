@@ -224,3 +224,19 @@ def test_commits_that_build_on_each_other_are_undone_down_to_the_oldest_that_is_
         assert looks(project) == befores[number - 1]
     commit(yolofs, ("append", b"one", b"again\n"))
     assert len(yolofs("commits", "--json").json["commits"]) == 4
+
+
+def test_a_move_that_an_undo_of_an_older_commit_has_taken_back_is_undone_already(
+    yolofs: Program, project: Path
+) -> None:
+    before = looks(project)
+    commit(yolofs, ("unlink", b"one"), ("rename", b"old", b"new"))
+    commit(yolofs, ("chmod", b"gone", 0o700))
+    yolofs("undo", "1", "old", "--yes")
+    yolofs("commit", "--yes")
+    yolofs("undo", "2", "--yes")
+    yolofs("undo", "1", "--yes")
+    assert looks(project) == before
+    done = yolofs("undo", "4", "--yes", code=None)
+    assert "stays:" not in done.err
+    assert looks(project) == before

@@ -34,6 +34,17 @@ from tests.support.user_identity import NOBODY
         [0],
     )
 )
+@example(  # the undo of a commit takes back a move that a later commit had applied again
+    Program(
+        [(b"h0", None), (b"h1", None), (b"h2", None)],
+        [
+            [("unlink", b"h0"), ("rename", b"q/s", b"n")],
+            [("chmod", b"q", 0o500), ("chmod", b"h1", 0o755)],
+        ],
+        [Command(4, (b"q/h1", b"q/s")), Command(None)],
+        [4, 0],
+    )
+)
 @example(  # a part of the undo has only linked a name to a file that a later commit has changed
     Program(
         [(b"h0", None), (b"h1", 0), (b"q/s/h1", 0)],

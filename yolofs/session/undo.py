@@ -215,8 +215,8 @@ def prepare_undo(
     applied = Applied(commit.number, commit.directory, plan)
     others = OtherCommits(session, commit.number)
     anew, later = made_anew_since(others), later_commits(others)
-    if any(one.takes_back for one in later):
-        applied = without_moves_taken_back(applied, session.base, anew)
+    if any(one.undoes is not None for one in later):
+        applied = without_moves_taken_back(applied, session.base, anew, later)
     seen = _looks_seen(applied, session.base)
     inverse = invert(
         applied,

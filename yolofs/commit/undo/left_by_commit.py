@@ -5,12 +5,14 @@ commit is undone.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import msgspec
 
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Park, Place, Plan, Remove, Rewrite, SetMetadata, Step
 from yolofs.commit.undo.applied import Applied
+from yolofs.commit.undo.commits_around import LaterCommit
 from yolofs.commit.undo.made_anew import MadeAnew, ObjectByDisk
 from yolofs.paths import RelPath, join, split
 from yolofs.store.base import Base
@@ -51,17 +53,19 @@ class LeftByCommit:
         return self._anew.was_known_by(self._object_at(path, st))
 
 
-def without_moves_taken_back(applied: Applied, base: Base, anew: MadeAnew) -> Applied:
-    """Return a commit without those moves of which base has the thing in its old place again.
+def without_moves_taken_back(applied: Applied, base: Base, anew: MadeAnew, later: Sequence[LaterCommit]) -> Applied:
+    """Return a commit without those moves that undos have taken back: base has the thing in its old
+    place again.  ``later`` are the commits that came after it, in force.
 
     Things in such a directory are named by its present place.
     """
-    return _MovesTakenBack(applied, base, anew).without()
+    return _MovesTakenBack(applied, base, anew, later).without()
 
 
 class _MovesTakenBack(LeftByCommit):
-    def __init__(self, applied: Applied, base: Base, anew: MadeAnew) -> None:
+    def __init__(self, applied: Applied, base: Base, anew: MadeAnew, later: Sequence[LaterCommit]) -> None:
         super().__init__(applied, base, anew)
+        self._later = later
         self._moved = {
             index: step
             for index, step in enumerate(applied.plan.steps)
@@ -85,6 +89,8 @@ class _MovesTakenBack(LeftByCommit):
         for index, step in self._moved.items():
             if step.path in self._back or self._is_there(index, self._present_path(step.path)):
                 continue
+            if not self._may_be_taken_back(step.path):
+                continue
             above, name = split(self._applied.parks[step.number].path)
             directory = moves.after(above)
             old = join(directory, name) if directory is not None else None
@@ -93,6 +99,15 @@ class _MovesTakenBack(LeftByCommit):
         if len(self._back) == count:
             return None
         return Applied(self._applied.number, self._applied.directory, self._plan())
+
+    def _may_be_taken_back(self, path: RelPath) -> bool:
+        """Tell whether an undo may have taken back the move to a path: an undo of the commit, or of
+        one that this had applied again in part.
+        """
+        if any(one.takes_back for one in self._later):
+            return True
+        last = next((one for one in reversed(self._later) if one.touches(path)), None)
+        return last is not None and last.undoes is not None and last.undoes < self._applied.number
 
     def _is_there(self, index: int, path: RelPath) -> bool:
         st = self._base.look(path)
