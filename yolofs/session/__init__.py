@@ -63,6 +63,7 @@ Committing it, and taking that back::
     undo             undoing a commit
     undo_changes     lists what an undo changes, name by name
     undo_notes       which commit a commit undoes
+    undo_part        which part of an undo is done: not files of which hard links are staged
 
 What belongs to the session besides::
 
