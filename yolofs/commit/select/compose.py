@@ -84,7 +84,7 @@ def untold_links(first: Tree, second: Tree, base: Base, store: Store, commits: b
     """
     if not (second.root.children or second.staged or second.unlinked):  # no need to go through the first one
         return {}
-    return _Composing(first, second, base, store, commits, {}, {}, lambda record, _: record).untold_links()
+    return _Composing(first, second, base, store, commits, {}, {}, True, lambda record, _: record).untold_links()
 
 
 class _ComposedDirectory(NamedTuple):
