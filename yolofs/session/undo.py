@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -115,7 +115,7 @@ class PreparedUndo(msgspec.Struct):
     held_back: tuple[HeldBack, ...]
     copies: list[RelPath]
     as_now: list[RelPath]
-    """These two as in :class:`Inverse`, of what was selected: see :class:`Inverse`."""
+    """These two as in :class:`Inverse`, of what was selected."""
     is_whole: bool
     """Whether nothing of the commit stays."""
     store: KeptAndStore
@@ -240,10 +240,11 @@ def prepare_undo(
         for path in inverse.drifted:
             if (st := session.base.look(path)) is not None:
                 seen.pop((st.st_dev, st.st_ino), None)
-    drifted = [path for path in inverse.drifted if _matters_to(selection, path, applied)]
+    matters = _mattering(selection, applied)
+    drifted = [path for path in inverse.drifted if matters(path)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
-    stays = {path: why for path, why in inverse.stays.items() if _matters_to(selection, path, applied)}
+    stays = {path: why for path, why in inverse.stays.items() if matters(path)}
     stays |= part.untold
     as_now, copies = (
         [path for path in paths if path not in stays and (selection is None or selection.has(path))]
@@ -279,15 +280,19 @@ def _only_of_selection(
     return {path: what for path, what in left_out.items() if selection is None or selection.has(path)}
 
 
-def _matters_to(selection: Selection | None, path: RelPath, applied: Applied) -> bool:
-    """Tell whether what lies at a path matters to a selection: it is selected, or something in it
-    is, there or where it was before the commit.
+def _mattering(selection: Selection | None, applied: Applied) -> Callable[[RelPath], bool]:
+    """Return what tells whether a path matters to a selection: what lies there is selected, or
+    something in it, by this path or by that which it had before the commit.
     """
     if selection is None:
-        return True
-    homes = (step.home for step in applied.plan.of(Create) if step.path == path)
-    places = filter(None, (path, applied.moves.before(path), *homes))
-    return any(selection.has(one) or selection.has_some_in(one) for one in places)
+        return lambda _: True
+    homes = {step.path: step.home for step in applied.plan.of(Create)}
+
+    def matters(path: RelPath) -> bool:
+        places = filter(None, (path, applied.moves.before(path), homes.get(path)))
+        return any(selection.has(one) or selection.has_some_in(one) for one in places)
+
+    return matters
 
 
 def _drift_error(number: int, paths: list[RelPath]) -> ConflictError:
