@@ -284,9 +284,7 @@ class _Dialogue:
             return False
         texts = self._hunks.texts(chunk.file) if _can_edit(chunk) else None
         if texts is None:
-            say(
-                "this hunk cannot be edited" if not chunk.can_split else "split it first (s), and edit one of its hunks"
-            )
+            say(_why_not_edited(chunk))
             return False
         try:
             text = edit_in_editor(chunk.hunk, texts, self._directory)
@@ -321,6 +319,14 @@ class _Dialogue:
         self._at = first - 1
         self._next_open()
         self._at = max(0, self._at)
+
+
+def _why_not_edited(chunk: Chunk) -> str:
+    if len(chunk.parts) > 1:
+        return "split it first (s), and edit one of its hunks"
+    if not chunk.is_whole:
+        return "a part of a hunk is not edited: answer for each, or leave (q) and ask anew to edit it whole"
+    return "there is no text in this hunk that could be edited"
 
 
 def _can_edit(chunk: Chunk) -> bool:

@@ -63,6 +63,14 @@ def test_a_hunk_is_split_into_hunks_and_these_into_lines(yolofs: Program, view: 
     assert (yolofs.project / "text").read_text() == text_with(line5="five\n", line25="25\nx\n")
 
 
+def test_what_is_not_edited_is_told_with_the_reason(yolofs: Program, view: Path) -> None:
+    (view / "dir/b.txt").unlink()
+    text = answer(yolofs, "e", "n", "e", "n", "s", "e", "n", "y", "n")
+    assert "there is no text in this hunk that could be edited" in text
+    assert "split it first (s), and edit one of its hunks" in text
+    assert "a part of a hunk is not edited: answer for each, or leave (q) and ask anew to edit it whole" in text
+
+
 def test_a_line_of_a_split_hunk_is_shown_with_three_lines_around_it_and_beside_the_one_it_replaces(
     yolofs: Program,
 ) -> None:
