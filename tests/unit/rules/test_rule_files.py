@@ -136,8 +136,13 @@ LAST = "run, keep_commits, rules"
         ),
         (
             Level.USER,
+            "colour = 3\n",
+            f"colour: unknown key; known here: preset, state, safe_directories, host_code, notify, {LAST}",
+        ),
+        (
+            Level.USER,
             "ask_timeout = 3\n",
-            f"ask_timeout: unknown key; known here: preset, state, safe_directories, host_code, notify, {LAST}",
+            "ask_timeout: unknown key; a project's .yolofs.toml has it above the first [table]",
         ),
         (Level.USER, 'preset = "auto"\n', 'preset: expected "standard" or "none", got "auto"'),
         (Level.USER, 'presets = "none"\n', 'presets: unknown key; did you mean "preset"?'),
@@ -147,7 +152,12 @@ LAST = "run, keep_commits, rules"
             'preset = "non"\n',
             'preset: expected "auto", "standard" or "none", got "non"; did you mean "none"?',
         ),
-        (Level.LEARNED, 'preset = "none"\n', "preset: unknown key; known here: rules"),
+        (Level.LEARNED, "colour = 3\n", "colour: unknown key; known here: rules"),
+        (
+            Level.LEARNED,
+            'preset = "none"\n',
+            "preset: unknown key; a project's .yolofs.toml has it above the first [table]",
+        ),
         (Level.LEARNED, '[rules]\nx = "den"\n', 'did you mean "deny"?'),
     ],
 )
