@@ -74,25 +74,25 @@ def said_as(error_type: type[YolofsError], sentence: str, *, again: str, place: 
 
 
 @contextlib.contextmanager
-def gone_said(root: bytes, *, without: bytes, again: str) -> Iterator[None]:
-    """Have it said when something that lay below ``root`` a moment before is gone in a block that
-    changes nothing there: the host is at work.
+def base_errors_said(root: bytes, *, without: bytes, again: str) -> Iterator[None]:
+    """Have it said when something below ``root`` cannot be read in a block that changes nothing
+    there, or is gone that lay there a moment before: the host is at work.
 
     Paths in the directory ``without`` do not count.  ``again`` is the command to repeat.
 
     Raises:
-        NotPreparedError: something was gone.
+        NotPreparedError: something was gone, or could not be read.
     """
     try:
         yield
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except OSError as error:
         path = os.fsencode(error.filename) if isinstance(error.filename, str | bytes) else b""
         if not path.startswith(b"/") or not is_in(path, root) or is_below(path, without):
             raise
-        raise NotPreparedError(
-            f"nothing is committed: another program has just taken {display(path)} away",
-            hint=f"when that program is done: {again}",
-        ) from error
+        what, hint = explain_os_error(error, then=again)
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            what, hint = f"another program has just taken {display(path)} away", f"when that program is done: {again}"
+        raise NotPreparedError(f"nothing is committed: {what}", hint=hint or f"fix that, and then: {again}") from error
 
 
 def _hint(number: int | None, names: list[bytes]) -> str:

@@ -31,7 +31,7 @@ from yolofs.cli.project.project import changing, reading
 from yolofs.cli.same_command import same_command_with
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError
-from yolofs.os_errors import gone_said
+from yolofs.os_errors import base_errors_said
 from yolofs.session.commit import commit, look_at_base, marks_error
 from yolofs.session.up_to import commit_up_to
 from yolofs.system.gc_pause import no_garbage_collection
@@ -53,7 +53,7 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictRequest, 
             end_without_success_if(bool(asked.paths))
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
-            with gone_said(session.base.root, without=session.directory, again="yolofs commit"):
+            with base_errors_said(session.base.root, without=session.directory, again="yolofs commit"):
                 selection = asked.selection(session)
                 shown, split = preview_commit(session, selection, asked.generation(session))
                 if before is not None and before != shown:
@@ -132,7 +132,7 @@ def _show_and_ask(project: bytes, wish: ConflictRequest, asked: CommitRequest) -
         UsageError: there is nobody to ask, or a path is nowhere.
     """
     with reading(project) as session:
-        with gone_said(session.base.root, without=session.directory, again="yolofs commit"):
+        with base_errors_said(session.base.root, without=session.directory, again="yolofs commit"):
             shown, split = preview_commit(session, asked.selection(session), asked.generation(session))
             looked = look_at_base(session, split)
         if shown.taken:

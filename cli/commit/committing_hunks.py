@@ -14,7 +14,7 @@ from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
 from yolofs.errors import NotPreparedError
-from yolofs.os_errors import gone_said, said_as
+from yolofs.os_errors import base_errors_said, said_as
 from yolofs.paths import ROOT, Generation, RelPath
 from yolofs.session.commit import BaseLook, CommitResult, conflict_error, look_at_base, marks_error
 from yolofs.session.selecting import HeldHunk, SelectedState, select_hunks
@@ -112,7 +112,7 @@ def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], CommitP
 @contextlib.contextmanager
 def _checked(session: Session, picked: Picked) -> Iterator[_Checked]:
     with contextlib.ExitStack() as stack:
-        with gone_said(session.base.root, without=session.directory, again="the same command"):
+        with base_errors_said(session.base.root, without=session.directory, again="the same command"):
             selected = stack.enter_context(select_hunks(session, picked.picks, paths=picked.paths, up_to=picked.up_to))
             selection = Selection(
                 session.regions, frozenset(Region), (ROOT, *picked.named), takes_marked=picked.trusted

@@ -26,7 +26,7 @@ from yolofs.commit.plan.link_changes import may_change_links
 from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.plan.script import script
 from yolofs.commit.select.selection import Selection
-from yolofs.os_errors import gone_said
+from yolofs.os_errors import base_errors_said
 from yolofs.paths import Generation, RelPath, is_below
 from yolofs.session.commit import conflict_error, look_at_base, marks_error
 from yolofs.session.session import Session
@@ -73,7 +73,7 @@ def _dry_run_of(
         ConflictError: it would be refused, as base has changed, or some of it would stay staged.
         YolofsError: it would be refused for hard links.
     """
-    with gone_said(session.base.root, without=session.directory, again="yolofs commit --dry-run"):
+    with base_errors_said(session.base.root, without=session.directory, again="yolofs commit --dry-run"):
         shown, split = preview_commit(session, selection, up_to)
         looked = look_at_base(session, split)
         if up_to is None and not as_script:  # a script takes nothing out of the view

@@ -98,6 +98,34 @@ def test_directories_of_others_are_renamed_and_removed_and_come_back(place: Path
     as_user(place, act)
 
 
+def test_a_directory_that_somebody_has_closed_since_ends_the_commit_before_it_begins(place: Path) -> None:
+    project = populate(place / "project")
+    deep = Path(os.fsdecode(project), "full/sub/deep")
+    deep.mkdir(parents=True)
+    deep.parent.chmod(0o755)
+    os.chown(deep, NOBODY, NOBODY)
+    as_user(place, lambda: _make(project, b"full/sub/deep/file"))
+    deep.parent.chmod(0o700)
+    before = listing(project)
+
+    def act() -> None:
+        with Session.open(project, SessionAccess.WRITE) as session, pytest.raises(NotPreparedError) as caught:
+            commit(session)
+        said = f"nothing is committed: {deep}"
+        assert caught.value.message.startswith(said)
+        assert caught.value.message.endswith(": Permission denied")
+        assert caught.value.hint == "check that you may read it, then yolofs commit"
+
+    as_user(place, act)
+    assert listing(project) == before
+
+
+def _make(project: bytes, path: bytes) -> None:
+    view = CoreDriver(project)
+    view.create(path, b"new\n", 0o644)
+    view.close()
+
+
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
 @pytest.mark.some(1)
 def test_a_commit_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back: bool) -> None:

@@ -30,7 +30,7 @@ from yolofs.commit.select.split import Split, split_state, takes_all
 from yolofs.errors import ConflictError, RolledBackError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Keep, Snapshot
-from yolofs.os_errors import gone_said, reason_and_path
+from yolofs.os_errors import base_errors_said, reason_and_path
 from yolofs.paths import RelPath
 from yolofs.progress import Progress
 from yolofs.registry.seal import Sealer
@@ -195,7 +195,7 @@ def commit(
             did not begin here; nothing was done.
     """
     session.check_no_interrupted_commit()
-    with gone_said(session.base.root, without=session.directory, again="yolofs commit"):
+    with base_errors_said(session.base.root, without=session.directory, again="yolofs commit"):
         split = split if split is not None else split_staged(session, selection)
         looked = looked if looked is not None else look_at_base(session, split)
         names, conflicts = looked.names, looked.conflicts

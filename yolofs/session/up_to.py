@@ -14,7 +14,7 @@ from yolofs.commit.select.compose import check_links, compose
 from yolofs.commit.select.split import Split
 from yolofs.commit.select.staged_anew import ComposedRest
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
-from yolofs.os_errors import gone_said
+from yolofs.os_errors import base_errors_said
 from yolofs.paths import StoreIno
 from yolofs.progress import Progress
 from yolofs.session.authors import authors_of
@@ -40,7 +40,7 @@ def commit_up_to(
             with hard links.
     """
     session.check_no_interrupted_commit()
-    with gone_said(session.base.root, without=session.directory, again="yolofs commit"):
+    with base_errors_said(session.base.root, without=session.directory, again="yolofs commit"):
         split, composed = _with_later(session, split)
     try:
         result = commit(
