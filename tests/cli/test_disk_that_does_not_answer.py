@@ -73,16 +73,26 @@ def test_ctrl_c_ends_a_command_and_says_what_does_not_answer(stopped: Program, w
     assert not os.path.lexists(stopped.session / "commits")
 
 
-@pytest.mark.parametrize("words", [["status"], ["diff"], ["commit", "--yes"], ["commit", "--dry-run"]])
-def test_a_disk_whose_process_is_gone_is_named_and_what_to_do(stopped: Program, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "code", "says", "again"),
+    [
+        (["status"], 1, "", "try again"),
+        (["diff"], 1, "", "try again"),
+        (["commit", "--yes"], 17, "nothing is committed: ", "yolofs commit"),
+        (["commit", "--dry-run"], 17, "nothing is committed: ", "yolofs commit --dry-run"),
+    ],
+)
+def test_a_disk_whose_process_is_gone_is_named_and_what_to_do(
+    stopped: Program, words: list[str], code: int, says: str, again: str
+) -> None:
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if bytes(stopped.project / "disk") in process.read_bytes().split(b"\0"):
                 os.kill(int(process.parent.name), signal.SIGKILL)
                 wait_until(lambda: not is_answering(stopped.project / "disk"), "it is gone")
-    said = stopped.refused(*words, code=1)
-    assert said.startswith(f"yolofs: {stopped.project}/disk")
-    assert "hint: the process or the server behind that disk is gone: mount it again, then try again" in said
+    said = stopped.refused(*words, code=code)
+    assert said.startswith(f"yolofs: {says}{stopped.project}/disk")
+    assert f"hint: the process or the server behind that disk is gone: mount it again, then {again}\n" in f"{said}\n"
 
 
 def is_answering(disk: Path) -> bool:
