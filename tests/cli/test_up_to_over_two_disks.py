@@ -4,7 +4,6 @@ with hard links go to another disk.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +13,7 @@ from tests.support.looks import exactly
 from tests.support.program import Program
 from tests.support.second_disk import mounted_disk
 
-pytestmark = [
-    pytest.mark.mount,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
-]
+pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 NAMES = ("one", "two", "three")
 
 

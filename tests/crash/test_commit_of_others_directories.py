@@ -17,6 +17,7 @@ from tests.support.core_driver import CoreDriver
 from tests.support.fault_points import points
 from tests.support.plain_directory import PlainDirectory
 from tests.support.user_identity import NOBODY
+from yolofs.commit.merge.drift_descriptions import describe_drift
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import NotPreparedError
 from yolofs.paths import RelPath
@@ -118,6 +119,26 @@ def test_a_directory_that_somebody_has_closed_since_ends_the_commit_before_it_be
 
     as_user(place, act)
     assert listing(project) == before
+
+
+def test_drift_in_a_directory_that_the_user_may_not_read_is_told_all_the_same(place: Path) -> None:
+    project = populate(place / "project")
+    as_user(place, lambda: _remove(project, b"own/empty"))
+    closed = Path(os.fsdecode(project), "own/empty/closed")
+    closed.mkdir(mode=0o700)
+
+    def act() -> None:
+        with Session.open(project, SessionAccess.READ) as session:
+            (drift,) = describe_drift(session.state(), session.base, session.store, [RelPath(b"own/empty")], ())
+        assert drift.base_ns == closed.stat().st_ctime_ns
+
+    as_user(place, act)
+
+
+def _remove(project: bytes, path: bytes) -> None:
+    view = CoreDriver(project)
+    view.rmdir(path)
+    view.close()
 
 
 def _make(project: bytes, path: bytes) -> None:

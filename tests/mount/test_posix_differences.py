@@ -378,12 +378,11 @@ def test_a_write_clears_setgid_without_group_execute(shared_sides: Sides) -> Non
     assert shared_sides.both(lambda at: printed_by_another_user(at, code)) == ("0o102666", "0o100666")
 
 
+@pytest.mark.root_only
 @pytest.mark.parametrize("transport", [DirectTransport, Pyfuse3Transport])
 def test_a_write_by_a_shared_mapping_takes_a_capability_away(
     base: Path, tmp_path: Path, mounted: Mounter, transport: type
 ) -> None:
-    if os.getuid() != 0:
-        pytest.skip("only root can give a file a capability")
     plain = tmp_path / "plain"
     for path in (base / "f", plain):
         path.write_bytes(b"program")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Collection, Container
@@ -78,7 +79,7 @@ def describe_drift(
 
 def _newest_below(entry: Entry | None, path: RelPath, base: Base) -> int:
     """Return when something changed last in a directory of base of which the view shows nothing; 0
-    if the view has the directory, or nothing is in it.
+    if the view has the directory, or nothing is in it.  What cannot be read does not count.
     """
     if entry is not None and entry.source is not None:
         return 0
@@ -86,12 +87,13 @@ def _newest_below(entry: Entry | None, path: RelPath, base: Base) -> int:
     todo = [(entry and natural_path(entry)) or path]
     while todo:
         directory = todo.pop()
-        for name in base.names(directory):
-            below = join(directory, name)
-            st = base.look(below)
-            if st is not None:
-                newest = max(newest, st.st_ctime_ns)
-                todo += [below] if stat.S_ISDIR(st.st_mode) else []
+        with contextlib.suppress(OSError):
+            for name in base.names(directory):
+                below = join(directory, name)
+                st = base.look(below)
+                if st is not None:
+                    newest = max(newest, st.st_ctime_ns)
+                    todo += [below] if stat.S_ISDIR(st.st_mode) else []
     return newest
 
 
