@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.mount.hard_links import Mounter
+from tests.support.in_process import MountedView
+from tests.support.sharing_disk import disk_image
 from yolofs.fuse.direct.transport import DirectTransport
 
 pytestmark = pytest.mark.mount
@@ -94,3 +97,18 @@ def went_back(top: Path) -> list[str]:
 def test_no_time_goes_back_when_a_directory_changes_right_after_it_was_looked_at(base: Path, mounted: Mounter) -> None:
     view = mounted(make_transport=DirectTransport)
     assert went_back(Path(os.fsdecode(view.mountpoint))) == []
+
+
+@pytest.mark.root_only
+def test_a_directory_on_a_disk_of_whole_seconds_never_gets_an_earlier_time(tmp_path: Path) -> None:
+    times = []
+    with disk_image("ext4 of whole seconds", tmp_path) as disk:
+        (disk / "base").mkdir()
+        with closing(MountedView(os.fsencode(disk / "base"))) as view:
+            directory = Path(os.fsdecode(view.mountpoint))
+            for number in range(20):
+                (directory / f"d{number}").mkdir()
+                times.append(directory.stat().st_mtime_ns)
+                (directory / f"d{number}").rmdir()
+                times.append(directory.stat().st_mtime_ns)
+    assert times == sorted(times)

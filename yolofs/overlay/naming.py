@@ -120,7 +120,7 @@ class Naming:
             self._copy_up.copy_up_metadata(inode)
         staged = inode.staged
         assert staged is not None
-        entry = self.record_new(parent, name, staged.ino, self._stamp_clock.now_ns(), origin=staged.origin)
+        entry = self.record_new(parent, name, staged.ino, origin=staged.origin)
         assert entry is not None
         parent.changes += 1
         inode.changes += 1
@@ -223,7 +223,7 @@ class Naming:
         """
         try:
             st = self._ownership.set_owner(parent, ino, owner, mode, st)
-            entry = self.record_new(parent, name, ino, st.st_ctime_ns)
+            entry = self.record_new(parent, name, ino)
         except BaseException:
             self._store.remove(ino)
             raise
@@ -236,22 +236,22 @@ class Naming:
             absent_xattrs.note(inode, absent_xattrs.ALL, entry.staged)  # the store passes none on
         return inode, self._attributes.attr_of(inode, st, is_new=True)
 
-    def record_new(
-        self, parent: Inode, name: bytes, ino: StoreIno, time_ns: int, origin: RelPath | None = None
-    ) -> Entry | None:
-        """Record that a name that showed nothing shows a store inode, from ``time_ns`` on.
+    def record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
+        """Record that a name that showed nothing shows a store inode.
 
         An entry may be there all the same, which the host has pulled base away from under; it goes,
         with all below.
         """
         path = join(self._layers.path(parent), name)
-        stage = Stage(time_ns, path, ino, origin=origin)
+        stage = Stage(self._stamp_clock.now_ns(), path, ino, origin=origin)
         left = _entry_at(parent, name)
         if left is None or left.is_tombstone:
             if left is not None and parent.source is not None and origin is None:
                 self._keep_removed(join(parent.source, name), ino)
             return self._recording.record(stage)
-        entry = self._recording.record(Delete(time_ns, path, absent=not self._finding.base_has(parent, name)), stage)
+        entry = self._recording.record(
+            Delete(stage.time_ns, path, absent=not self._finding.base_has(parent, name)), stage
+        )
         self._orphan_dropped()
         return entry
 

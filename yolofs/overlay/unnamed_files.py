@@ -87,7 +87,7 @@ class UnnamedFiles:
         before = inode.staged
         assert before is not None
         self._be_fresh(before)
-        entry = self._naming.record_new(parent, name, before.ino, self._layers.stamp_clock.now_ns())
+        entry = self._naming.record_new(parent, name, before.ino)
         assert entry is not None
         staged = entry.staged
         assert staged is not None
