@@ -258,6 +258,19 @@ def may_leave_its_directory(path: bytes, st: os.stat_result) -> bool:
     return not stat.S_ISDIR(st.st_mode) or st.st_uid == os.geteuid() or os.access(path, os.W_OK, effective_ids=True)
 
 
+def is_read_only(path: bytes) -> bool:
+    """Tell whether nobody may change what is at a path, no symbolic link: its mount, its disk or its
+    subvolume is read-only.
+
+    Raises:
+        OSError: as statvfs(2).
+    """
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        return True
+    # btrfs tells of a subvolume by the error alone, before it looks at who asks
+    return bool(_libc.access(path, os.W_OK)) and ctypes.get_errno() == errno.EROFS
+
+
 def may_never_change(target: bytes | int) -> bool:
     """Tell whether what is at a path (a link itself), or is open, is immutable or append-only
     (chattr), for root too.

@@ -346,7 +346,7 @@ class _ReadyCheck:
         st = self._look(path, inode)
         self._note(path, st)
         self._check_may_change(path, st)
-        if not stat.S_ISLNK(st.st_mode) and os.statvfs(self._at(path)).f_flag & os.ST_RDONLY:
+        if not stat.S_ISLNK(st.st_mode) and syscalls.is_read_only(self._at(path)):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
 
     def _check_may_change(self, path: RelPath, st: os.stat_result) -> None:
@@ -386,7 +386,7 @@ class _ReadyCheck:
         st = self._lstat(directory)
         if not stat.S_ISDIR(st.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory)
-        if os.statvfs(path).f_flag & os.ST_RDONLY:
+        if syscalls.is_read_only(path):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), directory)
         self._check_may_change(directory, st)
         is_mine = st.st_uid == os.geteuid()

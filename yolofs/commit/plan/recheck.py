@@ -76,7 +76,7 @@ def find_in_way(plan: Plan, base: Base, *, done: int, made: Container[int]) -> s
     numbers of all that the commit has made, which may be in place already.
     """
     steps = plan.steps[done:]
-    if steps and os.statvfs(base.root).f_flag & os.ST_RDONLY:
+    if steps and syscalls.is_read_only(base.root):
         return f"{display(base.root)} is read-only"
     moving = {step.path for step in steps if isinstance(step, Park | Remove | Place | MakeDirectory)}
     own = {step.inode for step in plan.steps if isinstance(step, Park | Fetch | Remove)}

@@ -160,10 +160,10 @@ class StagedAnew:
         """
         names, _ = find_names_at(self._base, rel)
         staying = [(name, place) for name in names if (place := self._after.place_of(name)) is not None]
-        if not staying or self._second.linked or self._second.unlinked:
-            if staying:
-                self.refuse(rel)
+        if not staying:
             return None
+        if self._base.number(st) in self._second.linked or self._base.number(st) in self._second.unlinked:
+            self.refuse(rel)
         name, place = next((one for one in staying if not self._after.goes_to_another_device(*one)), (None, None))
         if name is None or place is None:  # base gets copies, by numbers that nobody knows yet
             return self._stage_as_one([name for name, _ in staying], rel)
