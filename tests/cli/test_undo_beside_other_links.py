@@ -74,7 +74,7 @@ def test_all_of_it_is_undone_and_done_again(
     assert "commit 1 is undone by commit 2" in done.err
     assert looks(project) == before
     assert shown(yolofs) == view
-    paths = sorted({path for path in before.keys() ^ after.keys()} | {"one", "pair", "pair2"} & after.keys())
+    paths = sorted(set(before.keys() ^ after.keys()) | {"one", "pair", "pair2"} & after.keys())
     yolofs("commit", "--yes", *paths)
     assert files(looks(project)) == files(after)
     assert shown(yolofs) == view

@@ -21,8 +21,8 @@ NOT_BEGUN = 17
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
-    """A project in which ``old`` is a read-only subvolume with a few files; the session is on another
-    disk.
+    """A project in which ``old`` is a read-only subvolume with a few files; the session is on
+    another disk.
     """
     monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "state"))
     with disk_image("btrfs", tmp_path) as disk:

@@ -259,8 +259,8 @@ def may_leave_its_directory(path: bytes, st: os.stat_result) -> bool:
 
 
 def is_read_only(path: bytes) -> bool:
-    """Tell whether nobody may change what is at a path, no symbolic link: its mount, its disk or its
-    subvolume is read-only.
+    """Tell whether nobody may change what is at a path, no symbolic link: its mount, its disk or
+    its subvolume is read-only.
 
     Raises:
         OSError: as statvfs(2).
