@@ -32,7 +32,7 @@ from yolofs.commit.plan.seen_twice import check_once
 from yolofs.commit.plan.spellings import check_spellings
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.errors import ConflictError, NotPreparedError, YolofsError
-from yolofs.paths import ROOT, RelPath, display, is_below
+from yolofs.paths import ROOT, RelPath, display, is_below, split
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
@@ -51,7 +51,8 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Ov
         YolofsError: one name of base would be changed at two places
             (:mod:`yolofs.commit.plan.seen_twice`), or under two spellings
             (:mod:`yolofs.commit.plan.spellings`); a directory would have to move, and cannot, as it
-            holds the session itself or a mount; or the plan is wrong, and base would lose a name
+            holds the session itself or a mount, or a subvolume something of which is to go, too; or
+            the plan is wrong, and base would lose a name
             (:mod:`yolofs.commit.plan.last_check`).
         NotPreparedError: the plan is wrong as base has changed since ``names`` were looked at.
         OSError: base or the store cannot be read.
@@ -101,6 +102,7 @@ class _Planner:
         for path, rel, staged in self._survivors.given_unseen:
             self._set(path, rel, staged)
         self._out.sort(key=lambda step: step.path.split(b"/"), reverse=True)
+        self._check_subvolumes()
         finish = [step for name in reversed(self._survivors.names) if (step := self._finish(name)) is not None]
         there = (*self._fetched, *self._in, *self._duplicates, *self._in_place, *self._links)
         return Plan(self._base.root, (*self._first, *self._out, *there, *finish))
@@ -216,6 +218,30 @@ class _Planner:
                 f"{place} in base can be neither moved nor removed: it holds this session or a mount",
                 hint="bring it back in the view, or commit the rest by name: yolofs commit PATH...",
             )
+
+    def _check_subvolumes(self) -> None:
+        """Refuse to take anything out of a subvolume (of btrfs) that moves or goes, or lies in a
+        directory that does: it would be set aside beside that one, which is on another disk.
+        """
+        moved = {step.path for step in self._out}
+        seen: set[RelPath] = set()
+        for step in self._out:
+            directory = above = split(step.path)[0]
+            topmost = None
+            while above and directory not in seen:
+                topmost = above if above in moved else topmost
+                above = split(above)[0]
+            seen.add(directory)
+            if topmost is None or self._device(directory) == self._device(split(topmost)[0]):
+                continue
+            raise YolofsError(
+                f"{display(self._base.path(step.path))} cannot be moved or removed in the same commit as"
+                f" {display(self._base.path(topmost))} above it, as it is on another disk (in a subvolume)",
+                hint="name what lies in there first: yolofs commit PATH..., or yolofs undo N PATH...; then the rest",
+            )
+
+    def _device(self, directory: RelPath) -> int:
+        return self._base.lstat(directory).st_dev
 
     def _make(self, name: OverriddenName, staged: Staged, replaced: int | None) -> None:
         st = self._survivors.st(staged)
