@@ -22,6 +22,7 @@ from yolofs.cli.show.listing import PathDisplay, notes_text, summary
 from yolofs.commit.merge.drift_descriptions import describe_drift
 from yolofs.commit.merge.gone_from_base import missing_directories
 from yolofs.commit.merge.merging import Merge, Unmergeable
+from yolofs.commit.select.made_again import directories_of_others
 from yolofs.commit.select.split import Split
 from yolofs.errors import ConflictError, UsageError
 from yolofs.journal.timeline import BASE
@@ -74,12 +75,14 @@ class SettledConflicts(NamedTuple):
     """These stay staged: nobody can take them, as base alone had their content."""
     made_again: tuple[RelPath, ...] = ()
     """Directories that base lacks now; they are made again, as something is staged in them."""
+    of_others: tuple[RelPath, ...] = ()
+    """Further directories in them, in which all stays staged, so they do."""
 
     @property
     def left(self) -> frozenset[RelPath]:
         """The paths that stay staged."""
         refused = (path for one in self.refused for path in one.paths)
-        return frozenset((*self.marked, *refused, *self.lost, *self.without_content, *self.skipped))
+        return frozenset((*self.marked, *refused, *self.lost, *self.without_content, *self.skipped, *self.of_others))
 
     def fields(self, root: bytes) -> dict[str, Any]:
         """Return what was settled, for a JSON document."""
@@ -298,6 +301,7 @@ class ConflictRequest:
         unmerged = before_merge(session, marked)
         lost = frozenset(marked).difference(unmerged)
         made_again = missing_directories(session.state(), session.base, ours) if makes_again and ours else {}
+        of_others = directories_of_others(session.state(), made_again, frozenset(by_way[ConflictChoice.THEIRS]))
         settled = SettledConflicts(
             merged=_paths(one for one in merges if not one.conflicts),
             marked=_paths(one for one in merges if one.conflicts),
@@ -309,8 +313,9 @@ class ConflictRequest:
             lost=tuple(sorted(lost)),
             without_content=tuple(sorted(without_content)),
             made_again=tuple(path for path, ino in made_again.items() if ino is None),
+            of_others=of_others,
         )
-        return DecidedConflicts(merges, settled, unmerged, made_again)
+        return DecidedConflicts(merges, settled, unmerged, made_again | dict.fromkeys(of_others))
 
     def _choice_at(self, path: RelPath) -> ConflictChoice | None:
         if path in self._chosen:

@@ -236,3 +236,47 @@ def test_the_age_of_a_change_in_a_directory_that_the_view_has_not_is_that_of_the
     (project / "dir/deep/file").write_text("by the host\n")
     (drift,) = program("status", "--json").json["drift"]
     assert drift["base_ns"] == (project / "dir/deep/file").stat().st_ctime_ns
+
+
+LEFT_IN_THERE = {
+    "another file": ([("append", b"top/low/deep/other", b"more\n")], ["top/file"], 0, "top/low/deep/other"),
+    "a new file": ([("create", b"top/low/deep/new", b"new\n", 0o644)], ["top/file"], 0, "top/low/deep/new"),
+    "a file moved in": ([("rename", b"out", b"top/low/deep/new")], ["top/file"], 0, "top/low/deep/new"),
+    "metadata alone": ([("utimes", b"top/low/deep/other", 10**18)], [], 9, "top/low/deep/other"),
+    "a file taken away": ([("unlink", b"top/low/deep/other")], [], 0, ""),
+    "a directory taken away": ([("unlink", b"top/low/deep/other"), ("rmdir", b"top/low/deep")], [], 0, ""),
+    "a file moved in there": ([("rename", b"top/low/deep/other", b"top/low/new")], [], 0, ""),
+    "a file moved out": ([("rename", b"top/low/deep/other", b"new")], [], 0, ""),
+    "a directory moved": ([("rename", b"top/low/deep", b"top/new")], [], 0, ""),
+}
+"""What else is staged deep in a directory that the host has removed; the paths of which the staged
+version is taken (none: all), how that ends, and at what something stays staged.
+"""
+
+
+@pytest.mark.parametrize("left", LEFT_IN_THERE)
+def test_a_directory_is_made_again_whatever_else_is_staged_deep_in_it(tmp_path: Path, left: str) -> None:
+    work, paths, code, stays = LEFT_IN_THERE[left]
+    project = tmp_path / "project"
+    (project / "top/low/deep").mkdir(parents=True)
+    for name in ("top/file", "top/low/deep/other", "out"):
+        (project / name).write_text("base\n")
+    program = Program(project)
+    program.start_session()
+    view = CoreDriver(os.fsencode(project))
+    view.append(b"top/file", b"more\n")
+    for name, *arguments in work:
+        getattr(view, str(name))(*arguments)
+    view.close()
+    shutil.rmtree(project / "top")
+    done = program("commit", "--ours", "--yes", *paths, code=code)
+    assert "top/: made again" in done.err
+    assert (project / "top/file").read_text() == "base\nmore\n"
+    assert not (project / "top/low/deep").exists()
+    staged = [change["path"] for change in program("status", "--json").json["changes"]]
+    assert [path for path in staged if not path.endswith(("/top/low", "/top/low/deep"))] == (
+        [str(project / stays)] if stays else []
+    )
+    program("commit", "--yes", "--theirs" if code else "--ours")
+    assert program("status", "--json").json["changes"] == []
+    assert not stays or code or (project / stays).exists()

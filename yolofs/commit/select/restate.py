@@ -11,6 +11,7 @@ import msgspec
 from yolofs.audit.runs import ALSO
 from yolofs.commit.select.choice import Layout
 from yolofs.commit.select.entry_authors import Authors
+from yolofs.commit.select.made_again import is_left_over
 from yolofs.commit.select.split import Splitter, parents_first
 from yolofs.commit.select.units import Unit, Units
 from yolofs.journal.records import Fingerprint, Keep
@@ -85,12 +86,21 @@ def restate(
 
 
 def _with_directories(records: list[Keep], made_again: Mapping[RelPath, StoreIno], authors: Authors) -> list[Keep]:
-    """Return records in which some directories are new ones, whatever they were."""
+    """Return records in which some directories are new ones, whatever they were; nothing in them
+    leads to base.
+    """
     if not made_again:
         return records
+    tree = Tree(records)
+    records = [record for record in records if not _is_left_over(record, tree, made_again)]
     touched = {record.path: record.touched_ns for record in records}
     new = [authors.sign(Keep(0, path, ino, touched_ns=touched.get(path, 0)), None) for path, ino in made_again.items()]
     return parents_first([*new, *(record for record in records if record.path not in made_again)])
+
+
+def _is_left_over(record: Keep, tree: Tree, made_again: Collection[RelPath]) -> bool:
+    entry = tree.find(record.path) if record.ino is None and record.path not in made_again else None
+    return entry is not None and entry.parent is not None and is_left_over(entry, made_again)
 
 
 def _merged(record: Keep, all_rebased: Mapping[StoreIno, Rebased], tree: Tree) -> Keep:
