@@ -66,6 +66,25 @@ def test_an_undo_names_files_in_a_directory_that_the_host_moved_and_what_to_do(
     assert (project / "dir/b.txt").read_text() == "b\n"
 
 
+def test_an_undo_stages_no_removal_of_a_directory_that_the_host_has_moved(committed: Committed) -> None:
+    yolofs, _ = committed
+    project = yolofs.project
+    with yolofs.mounted() as view:
+        (view / "dir/b.txt").write_text("new\n")
+        (view / "dir/made").write_text("new\n")
+        (view / "a.txt").write_text("new\n")
+    yolofs("commit", "--yes")
+    (project / "dir").rename(project / "elsewhere")
+    yolofs("undo", "2", "--yes", code=16)
+    assert [one["path"] for one in yolofs("status", "--json").json["changes"]] == [f"{project}/a.txt"]
+    (project / "elsewhere").rename(project / "dir")
+    yolofs("undo", "2", "--yes")
+    staged = {one["path"]: one["kind"] for one in yolofs("status", "--json").json["changes"]}
+    assert staged == {f"{project}/a.txt": "M", f"{project}/dir/b.txt": "M", f"{project}/dir/made": "A"}
+    yolofs("commit", "--yes")
+    assert (project / "dir/made").read_text() == (project / "dir/b.txt").read_text() == "new\n"
+
+
 def test_a_conflict_of_a_dry_run_is_named_by_its_whole_path(
     committed: Committed,
 ) -> None:

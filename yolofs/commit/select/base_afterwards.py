@@ -128,7 +128,8 @@ class BaseAfterwards:
         entry = self._first.find(place)
         if entry is not None and entry.children and name in entry.children:
             child = entry.children[name]
-            return (child, None) if not child.is_tombstone else (None, None)
+            is_there = child.staged is not None or self._base.look(child.base) is not None
+            return (child, None) if is_there else (None, None)
         shown = self._first.resolve(place)
         if shown is None or shown.base is None:
             return None, None
