@@ -259,3 +259,26 @@ def test_undos_in_any_order_bring_back_the_times_of_directories(yolofs: Program,
     if order == (2, 3, 1):
         yolofs("commit", "--yes")
         assert looks(project).keys() == between[-1].keys()
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_directory_that_a_commit_has_moved_with_a_time_gets_it_again_though_an_undone_commit_gave_it(
+    yolofs: Program, *, above: bool
+) -> None:
+    (yolofs.project / "top/inner").mkdir(parents=True)
+    old, new = ("top", "moved") if above else ("top/inner", "top/moved")
+    with yolofs.mounted() as view:
+        (view / "top/inner/made").write_text("made\n")
+    yolofs("commit", "--yes")
+    yolofs("undo", "--yes")
+    with yolofs.mounted() as view:
+        (view / old).rename(view / new)
+    before = looks(yolofs.project)
+    yolofs("commit", "--yes")
+    after = looks(yolofs.project)
+    yolofs("undo", "--yes")
+    assert looks(yolofs.project) == before
+    yolofs("undo", "4", "--yes")
+    assert looks(yolofs.project) == after
+    yolofs("undo", "5", "--yes")
+    assert looks(yolofs.project) == before

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from yolofs.commit.apply import copy_log
+from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -172,12 +173,16 @@ class EarlierTimes:
     @cached_property
     def _changes(self) -> dict[RelPath, list[tuple[int, int, bool]]]:
         """By directory, oldest first: the time that a commit gave it, the one before, and whether
-        that commit is undone.
+        that commit is undone.  What a commit moved is known by both places.
         """
         changes: dict[RelPath, list[tuple[int, int, bool]]] = {}
         for plan, is_undone in self._all_since():
+            moves = Moves(plan)
             for path, given_ns, before_ns in _times_given(plan):
-                changes.setdefault(path, []).append((given_ns, before_ns, is_undone))
+                old = moves.before(path)
+                for place in (path,) if old in (None, path) else (path, old):
+                    assert place is not None
+                    changes.setdefault(place, []).append((given_ns, before_ns, is_undone))
         return changes
 
     def before(self, path: RelPath, mtime_ns: int) -> int:
