@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -238,7 +239,7 @@ def test_the_age_of_a_change_in_a_directory_that_the_view_has_not_is_that_of_the
     assert drift["base_ns"] == (project / "dir/deep/file").stat().st_ctime_ns
 
 
-LEFT_IN_THERE = {
+LEFT_IN_THERE: dict[str, tuple[list[tuple[Any, ...]], list[str], int, str]] = {
     "another file": ([("append", b"top/low/deep/other", b"more\n")], ["top/file"], 0, "top/low/deep/other"),
     "a new file": ([("create", b"top/low/deep/new", b"new\n", 0o644)], ["top/file"], 0, "top/low/deep/new"),
     "a file moved in": ([("rename", b"out", b"top/low/deep/new")], ["top/file"], 0, "top/low/deep/new"),
@@ -266,7 +267,7 @@ def test_a_directory_is_made_again_whatever_else_is_staged_deep_in_it(tmp_path: 
     view = CoreDriver(os.fsencode(project))
     view.append(b"top/file", b"more\n")
     for name, *arguments in work:
-        getattr(view, str(name))(*arguments)
+        getattr(view, name)(*arguments)
     view.close()
     shutil.rmtree(project / "top")
     done = program("commit", "--ours", "--yes", *paths, code=code)

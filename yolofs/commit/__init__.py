@@ -16,6 +16,7 @@ In the order in which a commit goes through them::
       linked_anew  what stays staged of files with hard links of which two states change names
       linked_files  finds all names of such files
       left_times   files with hard links that are committed without their time
+      made_again   what else is staged in directories that base lost and that are made again
       what_base_had  records of what base had where something stays staged
       written_at   which record made the file at each path, through renames
       restate      writes the state anew, without some changes and with others merged
