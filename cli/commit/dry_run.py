@@ -97,7 +97,7 @@ def _dry_run_of(
         plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
     is_nothing = not plan.steps or not (shown.taken or may_change_links(plan, session.base))
     if up_to is not None and not is_nothing:
-        check_up_to(session, split)
+        check_up_to(session, split, plan)
     if is_nothing:
         say("nothing to commit")
     elif not as_script:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+import msgspec
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
@@ -13,9 +14,11 @@ from tests.support.commit_model import CommitScribe, besides, is_spare, scan
 from tests.support.model_steps import so_many
 from yolofs.commit import execute, find_conflicts, plan_commit
 from yolofs.commit.plan.last_check import check_rest
-from yolofs.commit.select.compose import compose
+from yolofs.commit.select.compose import compose, foretell
 from yolofs.errors import HardLinksError
 from yolofs.journal.codec import decode, encode
+from yolofs.journal.records import Keep
+from yolofs.paths import StoreIno
 from yolofs.state.hard_links import nlink_of
 from yolofs.state.tree import Tree
 from yolofs.store.restored import InodeCtime
@@ -42,6 +45,23 @@ def check_link_counts(scribe: CommitScribe) -> None:
         assert node.kind == stat.S_IFDIR or count == len(node.links), path
 
 
+def without_numbers(records: list[Keep]) -> list[Keep]:
+    return [msgspec.structs.replace(record, ino=record.ino and StoreIno(1)) for record in records]
+
+
+def told_beforehand(scribe: CommitScribe, earlier: Tree, commits: bytes) -> list[Keep] | str:
+    """Return what is to stay staged, without numbers of store inodes, or the refusal; see that
+    nothing is made.
+    """
+    before = scan(scribe.store.directory)
+    try:
+        return without_numbers(foretell(earlier, scribe.tree, scribe.base, scribe.store, commits).records)
+    except HardLinksError as error:
+        return error.message
+    finally:
+        assert scan(scribe.store.directory) == before
+
+
 def check(
     first: list[Operation],
     second: list[Operation],
@@ -62,12 +82,15 @@ def check(
         check_link_counts(scribe)
         commits = os.path.dirname(parking) + b"/commits"
         os.makedirs(commits)
+        foretold = told_beforehand(scribe, earlier, commits)
         try:
             composed = compose(earlier, present, scribe.base, scribe.store, commits)
-        except HardLinksError:
+        except HardLinksError as error:
             event("refused for hard links")
             assert may_be_refused
+            assert foretold == error.message
             return
+        assert foretold == without_numbers(composed.records)
         for record in composed.records:
             note(f"left: {record}")
             assert decode(encode(record)) == record

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from yolofs.changes.changes import Change
-from yolofs.commit.select.compose import check_links, compose
+from yolofs.commit.plan.last_check import check_rest
+from yolofs.commit.plan.plan import Plan
+from yolofs.commit.select.compose import compose, foretell
 from yolofs.commit.select.split import Split
 from yolofs.commit.select.staged_anew import ComposedRest
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
@@ -20,6 +22,7 @@ from yolofs.progress import Progress
 from yolofs.session.authors import authors_of
 from yolofs.session.commit import BaseLook, CommitResult, commit
 from yolofs.session.session import Session
+from yolofs.state.tree import Tree
 
 
 def commit_up_to(
@@ -61,8 +64,9 @@ def commit_up_to(
     return msgspec.structs.replace(result, left_out=composed.left_out | result.left_out)
 
 
-def check_up_to(session: Session, split: Split) -> None:
-    """Check that :func:`commit_up_to` would not refuse ``split`` for hard links.  Changes nothing.
+def check_up_to(session: Session, split: Split, plan: Plan) -> None:
+    """Check that :func:`commit_up_to` would not refuse ``split``, of which ``plan`` is the plan.
+    Changes nothing.
 
     Raises:
         YolofsError: both the earlier and the present state change names of one file with hard
@@ -70,7 +74,10 @@ def check_up_to(session: Session, split: Split) -> None:
         OSError: base cannot be read.
     """
     commits = os.path.dirname(session.commit_directory(1))
-    check_links(split.taken, session.state(), session.base, session.store, commits)
+    view = session.state()
+    composed = foretell(split.taken, view, session.base, session.store, commits)
+    if composed.records:
+        check_rest(plan, view, session.base, Tree(composed.records), composed.stands_for)
 
 
 def _with_later(session: Session, split: Split) -> tuple[Split, ComposedRest]:

@@ -64,27 +64,38 @@ def compose(
         return composing.run()
 
 
-def check_links(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> None:
-    """Check that :func:`compose` can tell the names of files with hard links apart, and parts none;
-    make nothing.
+def foretell(
+    first: Tree,
+    second: Tree,
+    base: Base,
+    store: Store,
+    commits: bytes,
+    *,
+    known: Mapping[RelPath, StoreIno] = {},
+    homes: Mapping[RelPath, ReturningFile] = {},
+    may_part: bool = False,
+) -> ComposedRest:
+    """Return what :func:`compose` would return, or raise what it would raise; make nothing.
+
+    The store inodes that it would make are numbers alone.
 
     Raises:
         HardLinksError: both change names of one file with hard links, or names would be parted.
         OSError: base cannot be read.
     """
-    _Composing(first, second, base, store, commits, {}, {}, False, lambda record, _: record).check_links()
+    return _Composing(first, second, base, store, commits, known, homes, may_part, makes=False).run()
 
 
 def untold_links(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> dict[RelPath, UntoldFile]:
-    """Return the files with hard links for which :func:`check_links` would refuse, each by a path
-    in base.
+    """Return the files with hard links for which :func:`compose` would refuse at once, each by a
+    path in base.
 
     Raises:
         OSError: base cannot be read.
     """
     if not (second.root.children or second.staged or second.unlinked):  # no need to go through the first one
         return {}
-    return _Composing(first, second, base, store, commits, {}, {}, True, lambda record, _: record).untold_links()
+    return _Composing(first, second, base, store, commits, {}, {}, may_part=True, makes=False).untold_links()
 
 
 class _ComposedDirectory(NamedTuple):
@@ -111,7 +122,9 @@ class _Composing:
         known: Mapping[RelPath, StoreIno],
         homes: Mapping[RelPath, ReturningFile],
         may_part: bool,
-        sign: Callable[[Keep, Staged | None], Keep],
+        sign: Callable[[Keep, Staged | None], Keep] = lambda record, _: record,
+        *,
+        makes: bool = True,
     ) -> None:
         self._first = first
         self._second = second
@@ -122,7 +135,7 @@ class _Composing:
         self._names = list(survey(first, base))
         self._survivors = Survivors(first, base, self._all, self._names)
         self._after = BaseAfterwards(first, base, store, self._all, self._survivors, homes)
-        self._anew = StagedAnew(second, base, store, self._after, known, may_part, sign)
+        self._anew = StagedAnew(second, base, store, self._after, known, may_part, sign, makes=makes)
         self._linked = LinkedAnew(first, second, base, self._names, self._survivors, self._after, self._anew)
         self._in_base: set[RelPath] = set()
         """The paths in the view at which base has something afterwards, or had it before the host
@@ -145,7 +158,7 @@ class _Composing:
         return self._anew.found.numbers
 
     def run(self) -> ComposedRest:
-        self.check_links()
+        self._check_links()
         self._linked.count_removed()
         todo = [_ComposedDirectory(ROOT, self._second.root, ROOT, ROOT)]
         self._note_root()
@@ -172,7 +185,7 @@ class _Composing:
             self._anew.found.records[:0] = [self._sign(record, None) for record in self._what_base_had()]
         return self._anew.found
 
-    def check_links(self) -> None:
+    def _check_links(self) -> None:
         """Refuse if the names of files with hard links cannot be told apart."""
         self._linked.check()
         self._anew.check_parting(self._survivors.of.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from typing import NamedTuple, NoReturn
 
 import msgspec
@@ -18,6 +19,9 @@ from yolofs.state.link_names import find_names_at
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store
+
+_UNMADE = 1 << 40
+"""The first number for what is not made: above those of a store, below those of kept objects."""
 
 
 class ComposedRest(msgspec.Struct):
@@ -58,9 +62,12 @@ class StagedAnew:
         known: Mapping[RelPath, StoreIno],
         may_part: bool,
         sign: Callable[[Keep, Staged | None], Keep],
+        *,
+        makes: bool = True,
     ) -> None:
         """``second``: what the view shows; ``known``, ``may_part`` and ``sign`` as for
-        :func:`~yolofs.commit.select.compose.compose`.
+        :func:`~yolofs.commit.select.compose.compose`.  Unless it ``makes`` them, the store inodes
+        are numbers alone.
         """
         self._second = second
         self._base = base
@@ -69,6 +76,7 @@ class StagedAnew:
         self._known = known
         self._may_part = may_part
         self._sign = sign
+        self._unmade = None if makes else count(_UNMADE)
         self.found = ComposedRest()
         self.unlinked: dict[int, int] = dict(second.unlinked)
         """How many names that base has for a file the view lacks, by the file's number."""
@@ -234,7 +242,8 @@ class StagedAnew:
         ino = self._copies_of_staged.get(staged.ino)
         if ino is None:
             ino = self._copies_of_staged[staged.ino] = self.copy(staged.origin, data=True)
-            self._store.give(ino, self._store.metadata(staged.ino))
+            if self._unmade is None:
+                self._store.give(ino, self._store.metadata(staged.ino))
             self.found.stands_for[ino] = staged.ino
         return ino
 
@@ -245,6 +254,10 @@ class StagedAnew:
 
     def copy(self, rel: RelPath, *, data: bool) -> StoreIno:
         """Return a store inode that is a copy of what base has at a path, made now."""
+        if self._unmade is not None:
+            ino = StoreIno(next(self._unmade))
+            self.found.stands_for[ino] = rel
+            return ino
         ino = self._store.reserve()
         self.found.numbers.append(ino)
         self.found.stands_for[ino] = rel
