@@ -35,9 +35,15 @@ class Holder(msgspec.Struct, frozen=True):
 
     @classmethod
     def noted_in(cls, fd: int) -> Self:
-        """Read who has noted itself last in an open lock."""
+        """Read who has noted itself last in an open lock; nobody is known if that process has the
+        lock no more.
+
+        So it is where the holder had no room to note itself (:func:`note_holder`).
+        """
         found = re.fullmatch(_NOTE, os.pread(fd, _NOTE_BYTES, 0))
-        return cls(int(found[1]), (found[2] or b"").decode()) if found else cls()
+        if found is None or not _may_hold(int(found[1]), fd):
+            return cls()
+        return cls(int(found[1]), (found[2] or b"").decode())
 
     @property
     def text(self) -> str:
@@ -89,7 +95,7 @@ def note_holder(fd: int, command: str) -> None:
     """Note in an open lock that this process holds it, to carry out ``command``.
 
     Where the disk is full nothing is noted: a mount is not to end by that, and some commands make
-    room.
+    room.  On a disk that shares its blocks the note of the last holder may stay then.
 
     Raises:
         OSError: it cannot be noted for another reason.
@@ -123,15 +129,52 @@ def has_open(pid: int, directory: bytes) -> bool:
     Of another user's process that cannot be told: the answer is no.
     """
     try:
-        lock = os.stat(os.path.join(directory, b"lock"), follow_symlinks=False)
-        numbers = os.listdir(f"/proc/{pid}/fd")
+        return _has_open(pid, os.stat(os.path.join(directory, b"lock"), follow_symlinks=False))
     except OSError:
         return False
-    for number in numbers:
+
+
+def _may_hold(pid: int, fd: int) -> bool:
+    """Tell whether a process has an open lock open, too; of another user's process, whether it has
+    locked it.
+    """
+    lock = os.fstat(fd)
+    try:
+        return _has_open(pid, lock)
+    except PermissionError:
+        return _has_locked(pid, lock)
+    except OSError:
+        return False
+
+
+def _has_open(pid: int, lock: os.stat_result) -> bool:
+    """Tell whether a process has a file open.
+
+    Raises:
+        PermissionError: it is another user's.
+        OSError: it is gone.
+    """
+    for number in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(OSError):
             if os.path.samestat(os.stat(f"/proc/{pid}/fd/{number}"), lock):
                 return True
     return False
+
+
+def _has_locked(pid: int, lock: os.stat_result) -> bool:
+    """Tell whether the kernel lists a process as one that has locked a file.
+
+    Some disks have another device number there; a process that has locked a file of that inode
+    number is taken for it.
+    """
+    try:
+        with open("/proc/locks", "rb") as file:
+            return any(
+                words[1:2] == [b"FLOCK"] and int(words[4]) == pid and int(words[5].rpartition(b":")[2]) == lock.st_ino
+                for words in map(bytes.split, file)
+            )
+    except (OSError, ValueError, IndexError):
+        return False
 
 
 def take_lock(directory: bytes, command: str = "") -> int:

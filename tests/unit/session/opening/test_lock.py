@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,40 @@ def test_a_malformed_note_in_the_lock_names_no_process(directory: bytes, text: b
             take_lock(directory)
         assert caught.value.message == "process unknown is at work on this session"
         assert caught.value.hint == "wait for it to end"
+
+
+def test_a_process_that_has_the_lock_no_more_is_not_named(directory: bytes) -> None:
+    """A full disk that shares its blocks keeps the note of the last holder."""
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        with session_locked(directory):
+            Path(os.fsdecode(directory), "lock").write_bytes(b"%d commit\n" % other.pid)
+            with pytest.raises(SessionBusyError) as caught:
+                take_lock(directory)
+            assert caught.value.message == "process unknown is at work on this session"
+            assert caught.value.hint == "wait for it to end"
+            assert command_at_work(directory) == Holder()
+    finally:
+        other.kill()
+        other.wait()
+
+
+@pytest.mark.root_only
+@pytest.mark.parametrize("is_holder", [True, False])
+def test_of_another_users_process_the_kernel_tells_whether_it_holds_the_lock(
+    directory: bytes, *, is_holder: bool
+) -> None:
+    noted = os.getpid() if is_holder else os.getppid()
+    with session_locked(directory):
+        path = Path(os.fsdecode(directory), "lock")
+        path.write_bytes(b"%d commit\n" % noted)
+        with path.open("rb") as file:
+            child = os.fork()
+            if not child:
+                os.setresuid(47110, 47110, 47110)
+                os._exit(Holder.noted_in(file.fileno()) == Holder(noted, "commit"))
+            status = os.waitpid(child, 0)[1]
+    assert os.waitstatus_to_exitcode(status) == is_holder
 
 
 def test_a_note_of_an_earlier_version_names_the_process_alone(directory: bytes) -> None:
