@@ -5,6 +5,7 @@ and the next one shows it as drift.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -135,6 +136,21 @@ def test_a_commit_that_is_finished_names_what_the_host_had_edited_before(yolofs:
     assert f"the host had edited {path} meanwhile; that comes back by: yolofs undo 1 {path}" in said
     yolofs("undo", "--yes", "1", path, *project.glob("linked*" if path.name == "linked" else "file"))
     assert path.read_bytes() == before
+
+
+def test_the_undo_that_is_named_then_can_be_typed_as_it_is(yolofs: Program) -> None:
+    path = yolofs.project / "it's a name; with spaces"
+    path.write_text("of base\n")
+    view = CoreDriver(bytes(yolofs.project))
+    view.overwrite(os.fsencode(path.name), b"staged\n")
+    view.close()
+    run_killed(("commit", "--yes"), yolofs.project, module="commit.apply.execution", name="_do_from", after=False)
+    with path.open("a") as file:
+        file.write("the host\n")
+    program, *words = shlex.split(yolofs("commit", "--continue").err.partition("that comes back by: ")[2])
+    assert program == "yolofs"
+    yolofs(*words, "--yes")
+    assert path.read_text() == "of base\nthe host\n"
 
 
 def test_a_commit_that_is_finished_names_no_file_that_nobody_has_edited(yolofs: Program) -> None:

@@ -14,7 +14,7 @@ from yolofs.commit.apply.recovery.taking_back import found_text, outcome_text, r
 from yolofs.commit.plan.plan import Plan, Remove, Rewrite
 from yolofs.commit.undo.applied import Applied
 from yolofs.errors import YolofsError
-from yolofs.paths import RelPath, absolute, display
+from yolofs.paths import RelPath, absolute, display, in_shell
 from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES
 from yolofs.session.archive import CARRIED
@@ -78,7 +78,8 @@ def _edits_kept(number: int, directory: bytes, plan: Plan) -> str:
     if not paths:
         return ""
     names = [display(absolute(plan.root, path)) for path in paths]
-    return f"the host had edited {some_of(names, 1)} meanwhile; that comes back by: yolofs undo {number} {names[0]}"
+    again = f"yolofs undo {number} {in_shell(absolute(plan.root, paths[0]))}"
+    return f"the host had edited {some_of(names, 1)} meanwhile; that comes back by: {again}"
 
 
 class TakenBack(NamedTuple):
