@@ -88,7 +88,9 @@ def hinted(program: Program, *words: str, code: int = 1) -> str:
 def test_on_a_full_disk_each_command_says_where_to_make_room(program: Program, disk: Disk) -> None:
     disk.fill()
     for words, code in ((["mount"], 11), (["commit", "--yes"], 17)):
-        assert "No space left on device" in hinted(program, *words, code=code)
+        said = hinted(program, *words, code=code)
+        assert "No space left on device" in said
+        assert "PATH" not in said  # there is no room for a part of it either
     assert "M  a" in program("status").out
     assert (program.project / "a").read_text() == "a\n"
     disk.make_room()
@@ -186,6 +188,7 @@ def test_an_undo_on_a_full_disk_says_where_to_make_room_and_what_to_do_then(
         assert str(disk.path) in problem
         assert str(program.project) not in problem + hint
         assert "yolofs undo" in hint
+        assert "PATH" not in hint  # there is no room for a part of it either
         assert (program.project / "a").read_text() == committed
     disk.make_room()
     program("undo", "--yes")

@@ -1,5 +1,5 @@
-"""What ``yolofs commit --up-to`` refuses while it works out what stays staged, a dry run refuses with
-the same words.
+"""What ``yolofs commit --up-to`` refuses while it works out what stays staged: a dry run refuses it
+with the same words.
 """
 
 from __future__ import annotations

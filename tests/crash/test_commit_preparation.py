@@ -162,10 +162,7 @@ def test_the_hint_of_an_undo_without_room_is_to_repeat_the_undo(
         with pytest.raises(NotPreparedError) as raised:
             undo(session, choose_commit(session, None))
         assert raised.value.message.startswith("the undo of commit 1 was not begun: ")
-        assert raised.value.hint == (
-            f"make room where {os.fsdecode(session.directory)} lies, or begin with what makes room "
-            "(yolofs undo 1 PATH...), then: yolofs undo 1"
-        )
+        assert raised.value.hint == (f"make room where {os.fsdecode(session.directory)} lies, then: yolofs undo 1")
 
 
 def test_a_commit_without_room_for_what_is_in_a_new_directory_names_the_disk_of_the_project(
@@ -189,8 +186,7 @@ def test_a_commit_without_room_for_what_is_in_a_new_directory_names_the_disk_of_
             with pytest.raises(NotPreparedError) as raised:
                 commit(session)
             assert raised.value.hint == (
-                f"make room where {os.fsdecode(session.directory)} or {project} lies, or begin with what makes room "
-                "(yolofs commit PATH...), then: yolofs commit"
+                f"make room where {os.fsdecode(session.directory)} or {project} lies, then: yolofs commit"
             )
 
 

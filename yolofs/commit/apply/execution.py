@@ -189,8 +189,7 @@ def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
             raise _ended_before(error) from None
         if not isinstance(error, OSError):
             raise
-        hint = _make_room(parking, root, error) if error.errno in _NO_ROOM else "fix that, and then: yolofs commit"
-        raise _not_prepared(error, root, parking, "", hint) from error
+        raise _not_prepared(error, root, parking, "", _again(parking, root, error)) from error
 
 
 def resume(
@@ -377,10 +376,19 @@ def _prepare(
         )
         raise _not_prepared(error, plan.root, parking, " could not be made", hint) from error
     try:
-        write_new(parking, MADE, steps.look(seen).encode(), durable=durable)
+        made = steps.look(seen).encode()
     except OSError as error:
         hint = f"{'make room' if error.errno in _NO_ROOM else 'fix that'}, or commit other paths: yolofs commit PATH..."
         raise _not_prepared(error, plan.root, parking, "", hint) from error
+    try:
+        write_new(parking, MADE, made, durable=durable)
+    except OSError as error:  # no other path would go through
+        raise _not_prepared(error, plan.root, parking, "", _again(parking, plan.root, error)) from error
+
+
+def _again(parking: bytes, root: bytes, error: OSError) -> str:
+    """Return what to do where the commit's own files cannot be written."""
+    return _make_room(parking, root, error) if error.errno in _NO_ROOM else "fix that, and then: yolofs commit"
 
 
 def _make_room(parking: bytes, root: bytes, error: OSError) -> str:
@@ -392,7 +400,7 @@ def _make_room(parking: bytes, root: bytes, error: OSError) -> str:
     with contextlib.suppress(OSError):
         if os.lstat(directory).st_dev != os.lstat(session).st_dev:
             where = f"{display(session)} or {display(directory)} lies"
-    return f"make room where {where}, or begin with what makes room (yolofs commit PATH...), then: yolofs commit"
+    return f"make room where {where}, then: yolofs commit"
 
 
 def _session_of(parking: bytes) -> bytes:
