@@ -126,7 +126,7 @@ class LinkedFiles:
                 if self._is_staged(rel):
                     yield (st.st_dev, st.st_ino), rel
                 elif rel == name.natural_path and self._place_of(rel) is None:
-                    if self._shown_at(rel) is not None:
+                    if self.shown_at(rel) is not None:
                         yield (st.st_dev, st.st_ino), rel
                     else:
                         self.taken[self._base.number(st)] += 1
@@ -178,7 +178,7 @@ class LinkedFiles:
         if any(self._is_far(name, place) for name, place in places.items()):
             raise _CannotTellError("it is to go to another disk, where it is another file")
         home = next(iter(places), rel)
-        view = {shown for name in names if (shown := self._shown_at(name)) is not None}
+        view = {shown for name in names if (shown := self.shown_at(name)) is not None}
         if staged is not None:
             view.update(entry.path() for entry in staged.names)
         is_same = (version.ino if version else None) == (staged.ino if staged else None)
@@ -210,7 +210,7 @@ class LinkedFiles:
         if any(one is not staged and one.home in homes for one in tree.staged.values()):
             raise _CannotTellError("names of it were staged as files of their own")
 
-    def _shown_at(self, rel: RelPath) -> RelPath | None:
+    def shown_at(self, rel: RelPath) -> RelPath | None:
         """Return where the view shows what base has at a path, by no name of its own if it is
         staged; else None.
         """

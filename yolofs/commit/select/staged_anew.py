@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import NamedTuple, NoReturn
@@ -13,7 +14,7 @@ import msgspec
 from yolofs.commit.select.base_afterwards import BaseAfterwards
 from yolofs.errors import HardLinksError
 from yolofs.journal.records import Keep
-from yolofs.paths import RelPath, StoreIno, display, split
+from yolofs.paths import ROOT, RelPath, StoreIno, display, is_below, join, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_names_at
 from yolofs.state.tree import Entry, Staged, Tree
@@ -86,14 +87,43 @@ class StagedAnew:
         """Those that stand for staged files whose data was in base and is not afterwards."""
         self._noted: dict[RelPath, Keep] = {}
 
-    def check_parting(self, rels: Iterable[RelPath]) -> None:
-        """Refuse if names of a file at one of these base paths would be parted, and may not be."""
+    def check_parting(self, rels: Iterable[RelPath], shown_at: Callable[[RelPath], RelPath | None]) -> None:
+        """Refuse if names of a file at one of these base paths, or in a directory there, would be
+        parted, and may not be.
+
+        ``shown_at`` tells where the view shows what base has at a path.
+        """
         for rel in sorted(rels) if not self._may_part else ():
             st, place = self._base.look(rel), self._after.place_of(rel)
-            if st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink == 1 or place is None:
+            if st is None or place is None or not (stat.S_ISDIR(st.st_mode) or st.st_nlink > 1):
                 continue
-            is_shown = staged_for(self._second, self._base, st) is None and self._path_in_view(rel) is not None
-            if is_shown and self._after.goes_to_another_device(rel, place) and self._after.is_changed(rel, st):
+            shown = shown_at(rel)
+            is_near = shown is not None and self._base.mount_above(shown) != self._base.mount_above(place)
+            if not is_near or not self._after.goes_to_another_device(rel, place):
+                continue
+            if stat.S_ISDIR(st.st_mode):
+                self._check_parting_below(rel)
+            elif staged_for(self._second, self._base, st) is None:
+                self._refuse_parting(rel)
+
+    def _check_parting_below(self, directory: RelPath) -> None:
+        """Refuse if a directory takes some names of a file to another disk, and leaves others."""
+        count: Counter[tuple[int, int]] = Counter()
+        found: dict[tuple[int, int], tuple[RelPath, os.stat_result]] = {}
+        todo = [directory]
+        for above in todo:
+            for name in self._base.names(above):
+                rel = join(above, name)
+                st, place = self._base.look(rel), self._after.place_of(rel)
+                if st is None or place is None:
+                    continue
+                if stat.S_ISDIR(st.st_mode):
+                    todo.append(rel)
+                elif st.st_nlink > 1 and is_below(place, self._after.place_of(directory) or ROOT):
+                    count[st.st_dev, st.st_ino] += 1
+                    found.setdefault((st.st_dev, st.st_ino), (rel, st))
+        for file, (rel, st) in sorted(found.items(), key=lambda item: item[1][0]):
+            if count[file] != st.st_nlink and staged_for(self._second, self._base, st) is None:
                 self._refuse_parting(rel)
 
     def _refuse_parting(self, rel: RelPath) -> NoReturn:
