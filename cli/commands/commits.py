@@ -21,7 +21,8 @@ def command(shows_all: bool, as_json: bool) -> None:
 
     For each it prints a number (for `yolofs undo`), when it was made, what it changed, how much
     space the kept old versions take, which runs had changed the files, and whether it is undone, or
-    undoes another.
+    undoes another. At a terminal that has no room for all of a line, it has the changes by their
+    letters (as in `yolofs status`), and is cut; --json has all.
     """
     with reading(find_project()) as session:
         shown = ended_commits(session, last=None if shows_all or as_json else _LISTED)

@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from yolofs.cli.output import local_time
+from yolofs.cli.output import local_time, terminal_width
 from yolofs.cli.show.listing import counts_text
 from yolofs.session.history.commit_counts import read_counts, read_runs_of_commit
 from yolofs.session.history.ended_commits import EndedCommit, named
 from yolofs.system.disk_usage import size_text
 
 
+_NO_COUNTS, _NO_CHANGES = "no counts kept", "hard links or times alone"
+_USUAL_COLUMNS = 80
+_SECONDS = 3
+"""So many characters a time to the second has more than one to the minute."""
+
+
 def commit_line(commit: EndedCommit, kept_bytes: int) -> str:
-    """Return a commit in one line; ``kept_bytes`` is how much space the kept old versions take."""
-    counts = read_counts(commit.directory)
-    did = "no counts kept" if counts is None else counts_text(counts) or "hard links or times alone"
-    runs = read_runs_of_commit(commit.directory)
-    words = [f"{commit.number:>4}  {local_time(commit.began_ns)}  {size_text(kept_bytes):>9}  {did}"]
-    if runs:
-        words.append(f"run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}")
-    if state := _state(commit):
-        words.append(state)
-    return "  ".join(words)
+    """Return a commit in one line; ``kept_bytes`` is how much space the kept old versions take.
+
+    If stdout is a terminal and has no room for it, it is said in short: first what has become of
+    it, then the changes by their letters, and as many of its runs as there is room for.
+    """
+    counts, runs = read_counts(commit.directory), read_runs_of_commit(commit.directory)
+    number, time, size = f"{commit.number:>4}", local_time(commit.began_ns), f"{size_text(kept_bytes):>9}"
+    columns = terminal_width()
+    is_narrow = columns is not None and columns < _USUAL_COLUMNS
+    head = f"{number}  {time[:-_SECONDS] if is_narrow else time}  {size}  "
+    whole = head + "  ".join(filter(None, (_did(counts), _runs(runs), _state(commit))))
+    if columns is None or len(whole) <= columns:
+        return whole
+    from yolofs.cli.show.text_width import cut_end  # for terminals alone
+
+    short = head + "  ".join(filter(None, (_state_in_short(commit), _did_in_short(counts), _runs(runs))))
+    return cut_end(short, columns)
+
+
+def _did(counts: Mapping[str, int] | None) -> str:
+    return _NO_COUNTS if counts is None else counts_text(counts) or _NO_CHANGES
+
+
+def _did_in_short(counts: Mapping[str, int] | None) -> str:
+    """Return the counts as letters, such as ``2A 1M``."""
+    if counts is None:
+        return _NO_COUNTS
+    return " ".join(f"{count}{letter}" for letter, count in counts.items() if count) or _NO_CHANGES
+
+
+def _runs(runs: Sequence[int]) -> str:
+    return f"run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}" if runs else ""
 
 
 def _state(commit: EndedCommit) -> str:
@@ -35,6 +64,19 @@ def _state(commit: EndedCommit) -> str:
         words.append(f"undoes {'' if commit.undoes.is_whole else 'part of '}commit {commit.undoes.commit}")
     if commit.undone_by:
         words.append(f"undone {part}by {named(commit.undone_by)}")
+    return f"[{'; '.join(words)}]" if words else ""
+
+
+def _state_in_short(commit: EndedCommit) -> str:
+    words = []
+    if commit.is_given_up:
+        words.append("given up")
+    if commit.is_damaged:
+        words.append("cannot be undone")
+    if commit.undoes is not None:
+        words.append(f"undoes {'' if commit.undoes.is_whole else 'part of '}{commit.undoes.commit}")
+    if commit.undone_by:
+        words.append(f"undone {'' if commit.is_undone else 'in part '}by {', '.join(map(str, commit.undone_by))}")
     return f"[{'; '.join(words)}]" if words else ""
 
 
