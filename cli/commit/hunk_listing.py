@@ -144,5 +144,5 @@ def _emit_file(file: FileHunks, path_display: PathDisplay, *, with_lines: bool) 
     for hunk in file.hunks:
         emit(f"{hunk.id}  {title(hunk, path_display)}")
         if with_lines:
-            for line in changed_lines(hunk):
-                emit_bytes(line)
+            for lines in changed_lines(hunk):
+                emit_bytes(lines)

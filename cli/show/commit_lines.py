@@ -11,7 +11,6 @@ from yolofs.session.history.commit_counts import read_counts, read_runs_of_commi
 from yolofs.session.history.ended_commits import EndedCommit, named
 from yolofs.system.disk_usage import size_text
 
-
 _NO_COUNTS, _NO_CHANGES = "no counts kept", "hard links or times alone"
 _USUAL_COLUMNS = 80
 _SECONDS = 3

@@ -11,6 +11,7 @@ from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.show.patch_colour import visible
 from yolofs.paths import absolute, display
+from yolofs.text.line_diff import joined
 from yolofs.text.percent import quote_from_bytes
 
 _COLOURS = {
@@ -21,6 +22,7 @@ _COLOURS = {
     HunkKind.TEXT: "yellow",
     HunkKind.BINARY: "yellow",
 }
+_LINES_AT_A_TIME = 4096
 _KIND_CHARS = max(len(kind.value) for kind in HunkKind)
 
 
@@ -72,11 +74,13 @@ def _range(start: int, count: int) -> str:
 
 def changed_lines(hunk: Hunk) -> Iterator[bytes]:
     """Yield its changed lines as a terminal may get them, with ``-`` or ``+`` before each and an
-    end.
+    end; many at a time, as a text may have millions.
     """
     for mark, colour, lines in ((b"-", "red", hunk.old_lines), (b"+", "green", hunk.new_lines)):
-        for line in lines:
-            text = visible(mark + line.removesuffix(b"\n")).decode(errors="replace")
-            yield paint(text, colour).encode() + b"\n"
-            if not line.endswith(b"\n"):
-                yield b"\\ No newline at end of file\n"
+        begin, end = (painted.encode() for painted in paint(f"{mark.decode()}\n", colour).split("\n"))
+        between = end + b"\n" + begin
+        for at in range(0, len(lines), _LINES_AT_A_TIME):
+            text = visible(joined(lines[at : at + _LINES_AT_A_TIME]))
+            yield begin + text.removesuffix(b"\n").replace(b"\n", between) + end + b"\n"
+        if lines and not lines[-1].endswith(b"\n"):
+            yield b"\\ No newline at end of file\n"

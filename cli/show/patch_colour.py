@@ -16,7 +16,7 @@ _STYLES = {
 _HEADER = b"\x1b[1m"
 _is_hunk = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@").match
 _words = re.compile(rb"\[-.*?-\]|\{\+.*?\+\}")
-_doubtful = re.compile(rb"[^\t\x20-\x7e]+")
+_doubtful = re.compile(rb"[^\n\t\x20-\x7e]+")
 
 
 class PatchPainter:
@@ -72,7 +72,7 @@ def _painted_words(found: re.Match[bytes]) -> bytes:
 
 def visible(text: bytes) -> bytes:
     """Return whole lines of a text as a terminal may get them."""
-    return b"\n".join(_doubtful.sub(_visible, line) for line in text.split(b"\n"))
+    return _doubtful.sub(_visible, text)
 
 
 def _visible(found: re.Match[bytes]) -> bytes:
