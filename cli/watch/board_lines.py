@@ -140,8 +140,12 @@ def _body(board: Board, width: int, room: int) -> tuple[list[Line], list[Line]]:
     """Return what must be seen, and what may be cut off."""
     match board.mode:
         case BoardMode.CARD if members := board.members():
-            circumstances = _circumstances(board, members, width)
-            return _question(members, width, max(room - len(circumstances), room // 2)), circumstances
+            circumstances, waiting = _circumstances(members, width), _waiting(board, members, width)
+            wanted = len(circumstances) + len(waiting)
+            question = _question(members, width, max(room - wanted, room // 2))
+            if len(question) + wanted > room:
+                circumstances = _circumstances(members, width, is_tight=True)
+            return question, [*circumstances[: max(room - len(question) - len(waiting), 0)], *waiting]
         case BoardMode.CARD:
             return [[("", _cut("what the rules leave open shows up here", width))]], []
         case BoardMode.SCOPE:
@@ -187,31 +191,41 @@ def _more(count: int, width: int) -> list[Line]:
     return _labelled("", f"and {count} more; v lists them", width) if count else []
 
 
-def _circumstances(board: Board, members: Sequence[AskInfo], width: int) -> list[Line]:
+def _circumstances(members: Sequence[AskInfo], width: int, *, is_tight: bool = False) -> list[Line]:
+    """Return what a card says beside what is asked.
+
+    ``is_tight``: each command is on one line, with its middle left out.
+    """
+    most = 1 if is_tight else _MAX_COMMAND_LINES
     first = members[0]
     lines: list[Line] = []
     if first.size is not None and len(members) == 1:
         lines += _labelled("at stake", f"{size_text(first.size)} that are there now", width)
     lines += _labelled("who", process_text(first), width)
     if first.process.pid:
-        lines += _labelled("command", command_text(first.process.command), width, max_lines=_MAX_COMMAND_LINES)
+        lines += _labelled("command", command_text(first.process.command), width, max_lines=most)
     if first.is_started_by_run:
         lines += _labelled("started by", f"run {first.run}", width)
     elif first.parent.pid:
         parent = f"{command_text(first.parent.command)}, process {first.parent.pid}"
-        lines += _labelled("started by", parent, width, max_lines=_MAX_COMMAND_LINES)
+        lines += _labelled("started by", parent, width, max_lines=most)
     for at, why in enumerate(dict.fromkeys(map(rule_text, members))):
         lines += _labelled("" if at else "why", why, width)
-    time = f"since {board.waited_s(first):.0f} s; {board.left_s(first):.0f} s left"
-    return lines + _labelled("waiting", time, width)
+    return lines
+
+
+def _waiting(board: Board, members: Sequence[AskInfo], width: int) -> list[Line]:
+    """Return how long an ask waits, which a card of any size shows."""
+    time = f"since {board.waited_s(members[0]):.0f} s; {board.left_s(members[0]):.0f} s left"
+    return _labelled("waiting", time, width)
 
 
 def _labelled(label: str, text: str, width: int, *, style: str = "", max_lines: int = 0) -> list[Line]:
     indent = max(_LABEL, len(label)) + 2
     if indent > width // 2:
         return [[(style, line)] for line in wrap(f"{label} {text}", width)]
-    lines = wrap(text, width - indent)
-    if max_lines:
+    lines = wrap(text if max_lines != 1 else _cut(text, width - indent), width - indent)
+    if max_lines > 1:
         lines = _at_most(max_lines, lines, width - indent)
     return [[("", (label if at == 0 else "").ljust(indent)), (style, line)] for at, line in enumerate(lines)]
 

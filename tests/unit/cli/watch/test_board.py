@@ -305,6 +305,18 @@ def test_a_card_fits_80_columns(board: Board, clock: HandClock) -> None:
         assert line in shown.splitlines()
 
 
+def test_on_a_small_screen_a_long_path_and_long_commands_leave_room_for_how_long_it_waits(board: Board) -> None:
+    path = b"/d/" + b"x" * 107
+    process = ProcessInfo(7, "python3", ("python3", "-c", "y" * 300))
+    board.take(msgspec.structs.replace(ask(1, path), process=process, parent=process, size=5))
+    assert draw_board(board, 60, 15).is_whole
+    lines = text(board, 60, 15).splitlines()
+    assert [line.split()[0] for line in lines if line and not line.startswith(" ")] == [
+        "yolofs", "read", "at", "who", "command", "started", "why", "waiting", "…", "?",
+    ]  # fmt: skip
+    assert "".join(line.removeprefix("read").strip() for line in lines[2:5]) == path.decode()
+
+
 def test_too_small_a_screen_is_said_and_a_card_is_not_whole(board: Board) -> None:
     board.take(ask(1, b"/d/" + b"x" * 200))
     drawing = draw_board(board, 20, 8)
