@@ -59,7 +59,7 @@ def conflict_lines(
     """
     marked = frozenset(looked.marked)
     found = {path: one for one in merges_at(session, looked.conflicts[:_LISTED]) for path in one.paths}
-    drifts = describe_drift(tree, session.base, session.store, looked.conflicts, marked)
+    drifts = describe_drift(tree, session.base, session.store, looked.conflicts, marked, session.state())
     now_ns = time.time_ns()
     texts = {
         drift.path: f"{drift_text(drift, now_ns)}{_merging(found.get(drift.path))}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.review.reviewing import LINES, at, page_of, review
-from tests.support.program import Program
+from tests.support.program import Program, wait_until
 
 pytestmark = pytest.mark.mount
 
@@ -158,6 +159,20 @@ def test_a_capital_letter_settles_all_and_leaving_the_page_forgets(yolofs: Progr
         terminal.type("\r")
         terminal.wait_for_screen("commit 1 done")
     assert contents(yolofs.project) == ["staged"] * 3
+
+
+def test_the_page_says_when_a_change_was_staged_of_which_one_hunk_is_accepted(yolofs: Program, view: Path) -> None:
+    conflict(yolofs, view, "line 10")
+    staged_s = (view / "src/a.py").stat().st_ctime
+    wait_until(lambda: time.time() - staged_s > 2, "what is staged is two seconds old")
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("l ")
+        terminal.wait_for_screen("1 accepted", "x┃+line two")
+        terminal.type("\r")
+        terminal.wait_for_screen("src/a.py: base ", " s ago, staged ", "it merges")
+        assert "staged just now" not in terminal.screen
 
 
 def test_t_takes_bases_version_and_u_takes_that_back_with_the_conflict(yolofs: Program, view: Path) -> None:

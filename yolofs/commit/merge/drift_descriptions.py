@@ -49,12 +49,18 @@ class Drift(msgspec.Struct, frozen=True):
 
 
 def describe_drift(
-    tree: Tree, base: Base, store: Store, paths: Collection[RelPath], marked: Container[RelPath]
+    tree: Tree,
+    base: Base,
+    store: Store,
+    paths: Collection[RelPath],
+    marked: Container[RelPath],
+    present: Tree | None = None,
 ) -> list[Drift]:
     """Return what is to be said of the conflicts at some paths, as
     :func:`yolofs.commit.merge.conflicts.find_conflicts` returns them.
 
-    Those ``marked`` have the marks of a conflict.
+    Those ``marked`` have the marks of a conflict.  ``present`` is what the view shows, if ``tree``
+    has been made of parts of it: a file of such a state is younger than what was staged.
 
     Raises:
         OSError: base cannot be read.
@@ -73,7 +79,9 @@ def describe_drift(
             base_ns = max(st.st_ctime_ns, _newest_below(entry, path, base))
         is_deleted = entry is not None and entry.is_tombstone
         is_without_content = path in without_content
-        found.append(Drift(path, how, base_ns, _staged_ns(entry, staged, store), is_deleted, is_without_content))
+        staged_ns = _staged_in(present, path, store) if present is not None else None
+        staged_ns = staged_ns or _staged_ns(entry, staged, store)
+        found.append(Drift(path, how, base_ns, staged_ns, is_deleted, is_without_content))
     return found
 
 
@@ -124,6 +132,11 @@ def _is_cut_off(entry: Entry | None, base: Base) -> bool:
         return False
     st = base.look(directory)
     return st is None or not stat.S_ISDIR(st.st_mode)
+
+
+def _staged_in(present: Tree, path: RelPath, store: Store) -> int | None:
+    entry = present.find(path)
+    return _staged_ns(entry, entry.staged, store) if entry is not None else None
 
 
 def _staged_ns(entry: Entry | None, staged: Staged | None, store: Store) -> int | None:
