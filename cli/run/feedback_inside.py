@@ -38,5 +38,6 @@ def run_and_tell(words: Sequence[bytes]) -> int:
         raise start_error(words[0], error.errno or 0) from None
     sys.stderr.flush()
     with contextlib.suppress(YolofsError, OSError):
-        carry_out(["feedback", "--new"], os.environ["YOLOFS_SOCKET"], out=_STDERR)
+        if has_news():  # the command itself may have printed it
+            carry_out(["feedback", "--new"], os.environ["YOLOFS_SOCKET"], out=_STDERR)
     return code if code >= 0 else 128 - code

@@ -108,6 +108,16 @@ def test_feedback_that_an_agent_has_printed_itself_is_not_printed_by_its_run_too
         assert "keep it English" not in whole("run", "true").err
 
 
+def test_a_run_inside_of_a_run_says_nothing_after_feedback_that_its_command_has_printed(whole: Program) -> None:
+    with whole.mounted("--root", "/"):
+        whole("run", "sh", "-c", "printf 'one\nzwei\n' > a.txt")
+        dropped(whole, "dkeep it English\r", "dropped a.txt")
+        inside = run_program(["run", "--", *COMMAND, "run", "--", *COMMAND, "feedback"], whole.project)
+        assert inside.stdout.count("keep it English") == 1, inside
+        assert "keep it English" not in inside.stderr
+        assert "nothing new" not in inside.stderr
+
+
 def test_an_agent_cannot_change_or_remove_the_file_of_feedback(whole: Program) -> None:
     with whole.mounted("--root", "/"):
         whole("run", "sh", "-c", "printf 'one\\nzwei\\n' > a.txt")
