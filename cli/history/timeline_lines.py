@@ -13,6 +13,7 @@ from yolofs.cli.options import options
 from yolofs.cli.output import emit, has_unicode, local_time, paint
 from yolofs.cli.show import graph
 from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.show.run_lines import fitting_command
 from yolofs.journal.timeline import GenerationInfo, GenerationKind
 from yolofs.paths import display
 from yolofs.session.history.chapters import Chapter
@@ -29,8 +30,7 @@ def emit_timeline(session: Session, earlier: Sequence[Chapter]) -> None:
         commit_ns = chapter.ended_ns
     number_width = len(str(nodes[-1].number))
     for node, row in zip(nodes, graph.draw_graph(nodes, signs), strict=True):
-        text = f"{row.beside}  {node.number:>{number_width}}  {_text(node, commit_ns)}".rstrip()
-        emit(_painted(text, node))
+        emit(_painted(_line(f"{row.beside}  {node.number:>{number_width}}  ", node, commit_ns), node))
         if row.below:
             emit(row.below)
     _emit_rest(session)
@@ -43,7 +43,7 @@ def _emit_chapter(chapter: Chapter, signs: graph.Signs, commit_ns: int | None) -
     nodes = _nodes(chapter)[: chapter.count_seen + 1]
     width = len(str(nodes[-1].number))
     for node, row in zip(nodes, graph.draw_graph(nodes, signs), strict=True):
-        emit(paint(f"{row.beside}  {node.number:>{width}}  {_text(node, commit_ns)}".rstrip(), "dim"))
+        emit(paint(_line(f"{row.beside}  {node.number:>{width}}  ", node, commit_ns), "dim"))
         if row.below:
             emit(paint(row.below, "dim"))
     when = f"{local_time(chapter.ended_ns)}  " if chapter.ended_ns is not None else ""
@@ -56,20 +56,25 @@ def _nodes(chapter: Chapter) -> list[GenerationInfo]:
     return [structs.replace(node, is_present=False) for node in chapter.timeline.nodes(counts)]
 
 
-def _text(node: GenerationInfo, commit_ns: int | None) -> str:
+def _line(head: str, node: GenerationInfo, commit_ns: int | None) -> str:
+    """Return the line of a generation.  On a terminal its name is cut where the line would be too
+    wide.
+    """
     when = local_time(told_ns(node.time_ns, node.number, commit_ns)) if node.kind is not GenerationKind.BASE else ""
+    name, end = display(node.name) if node.name else "", ""
     if node.kind is GenerationKind.BASE:
-        what = "base"
+        head, name = f"{head}base", ""
     elif node.is_anew:
-        what = f"{when}  all written anew"
+        head, name = f"{head}{when}  all written anew", ""
     elif node.kind is GenerationKind.TRAVEL:
-        named = f" ({display(node.name)})" if node.name else ""
-        what = f"{when}  travel to {node.target}{named}"
+        head += f"{when}  travel to {node.target}"
+        head, end = (f"{head} (", ")") if name else (head, "")
     else:
-        what = f"{when}  {display(node.name) if node.name else 'snapshot'}"
-        what += f", {_count(node.record_count)}" if node.record_count is not None else ""
+        head, name = f"{head}{when}  ", name or "snapshot"
+        end = f", {_count(node.record_count)}" if node.record_count is not None else ""
     marks = ([] if node.is_live else ["dead"]) + (["present"] if node.is_present else [])
-    return what + (f"  [{', '.join(marks)}]" if marks else "")
+    end += f"  [{', '.join(marks)}]" if marks else ""
+    return head + (fitting_command(name, len(head + end)) if name else "") + end
 
 
 def _painted(text: str, node: GenerationInfo) -> str:

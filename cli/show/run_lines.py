@@ -27,8 +27,8 @@ def _word(word: bytes) -> str:
 
 
 def fitting_command(text: str, beside: int) -> str:
-    """Return a command, cut if stdout is a terminal and a line of it and ``beside`` other cells
-    would be too wide.
+    """Return a command, or a name, cut if stdout is a terminal and a line of it and ``beside``
+    other cells would be too wide.
     """
     if (columns := terminal_width()) is None:
         return text
