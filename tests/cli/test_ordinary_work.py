@@ -188,6 +188,19 @@ def test_an_editor_starts_and_stages_what_it_keeps_without_a_question(view: tupl
     assert "a.eln  [run by editors]" in program("status", "--scratch").out
 
 
+def test_what_nano_makes_at_its_start_is_made_without_a_question(view: tuple[Program, Path], home: Path) -> None:
+    """What was looked for in it is no more to be read than the histories of other programs."""
+    (home / ".local/share/nano").mkdir(parents=True)
+    (home / ".local/share/nano/search_history").write_text("secret\n")
+    done = run(view, home, "ls -A ~/.local/share/nano; cd ~/.local/share/nano; echo 'a 1 1' > filepos_history; ls")
+    assert done.stdout == "filepos_history\n", done.stderr
+    (home / ".local/share/nano/search_history").unlink()
+    (home / ".local/share/nano").rmdir()
+    done = run(view, home, "mkdir -p ~/.local/share/nano")
+    assert done.returncode == 0, done.stderr
+    assert [note for note in noted(view[0]) if isinstance(note, AskNote)] == []
+
+
 def test_other_directories_at_home_are_asked_about(view: tuple[Program, Path], home: Path) -> None:
     program, _ = view
     settings = program.project / ".yolofs.toml"

@@ -428,6 +428,12 @@ SECTIONS: tuple[PresetSection, ...] = (
         "~/.local/share/fish",
     ),
     _section(
+        "What nano keeps",
+        "made at every start; nano waits for Enter if it may not.",
+        RuleState.ALLOW,
+        "~/.local/share/nano",
+    ),
+    _section(
         "What Emacs compiles and lists",
         "written at every start; Emacs opens no file if it may not. A commit takes it only by name.",
         RuleState.ALLOW,
@@ -703,6 +709,7 @@ SECTIONS: tuple[PresetSection, ...] = (
         "~/.local/state/lesshsQ",
         "~/.viminfo",
         "~/.local/state/nvim/**",
+        ("~/.local/share/nano/search_history", "what was looked for"),
         "~/.gdb_history",
         "~/.ipython/profile_default/history.sqlite",
         "~/.local/share/recently-used.xbel",
