@@ -57,14 +57,16 @@ def _with_those_of_stdin(words: Iterable[str]) -> Iterator[str]:
 
 
 def hunk_ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer the ids of hunks, each with what it is, as many as are found soon."""
+    """Offer the ids of hunks, each with what it is, as many as are found soon; those in the project
+    first, and none in scratch directories.
+    """
     source, up_to = context.params.get("text"), context.params.get("up_to")
     return offered(lambda session, text: _ids(session, text, source, up_to))(context, parameter, incomplete)
 
 
 def _ids(session: Session, incomplete: str, source: str | None, up_to: str | None) -> Iterator[CompletionItem]:
     from yolofs.cli.show.hunk_lines import title
-    from yolofs.cli.show.listing import PathDisplay
+    from yolofs.cli.show.listing import PathDisplay, without_scratch
     from yolofs.session.history.named_states import tree_of_named_state
     from yolofs.session.selecting import Hunks
     from yolofs.state.tree import Tree
@@ -73,8 +75,10 @@ def _ids(session: Session, incomplete: str, source: str | None, up_to: str | Non
     old = tree_of_named_state(session, source)[0] if source else Tree()
     new = session.state(session.timeline.resolve(up_to) if up_to else None)
     path_display = PathDisplay(session.base.root, session.base.relative(session.project))
-    for file in Hunks(session, old, new=new).files():
-        for hunk in file.hunks:
+    hunks = Hunks(session, old, new=new)
+    changes = without_scratch([hunks.changes[index] for index in hunks.wanted], session.regions)
+    for change in sorted(changes, key=lambda change: not path_display.holds(change)):
+        for hunk in hunks.read(change).hunks:
             if hunk.id.startswith(incomplete):
                 yield CompletionItem(hunk.id, help=title(hunk, path_display))
         if time.monotonic() > end_s:

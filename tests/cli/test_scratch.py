@@ -90,3 +90,10 @@ def test_scratch_directories_last_as_long_as_the_session_and_go_with_it(yolofs: 
     assert (inside / "page").read_text() == "page\n"
     yolofs("abort", "--yes")
     assert not list(inside.iterdir())
+
+
+def test_the_hunks_of_the_project_are_completed_first_and_none_in_scratch_directories(yolofs: Program) -> None:
+    listed = [line.split() for line in yolofs("hunks", "--list").out.splitlines()]
+    ids = {path: number for number, _, path, *_ in listed}
+    done = yolofs(_YOLOFS_COMPLETE="zsh_complete", COMP_WORDS="yolofs commit --hunk ", COMP_CWORD="")
+    assert done.out.split("\n")[1::3] == [ids["kept"], ids[f"{yolofs.project.parent}/other/file"]]
