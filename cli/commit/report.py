@@ -185,7 +185,7 @@ def say_stays(session: Session, shown: CommitPreview) -> None:
     left = [change for change in left if not shown.waiting.intersection(change.paths)]
     regions = session.regions
     others = Counter(regions.of_all(change.paths) for change in left if change.path not in shown.marks)
-    marked = sum(change.path in shown.marks for change in left)
+    marked = [change.path for change in left if change.path in shown.marks]
     say(f"{stays_text(shown)}:")
     for region, (where, command) in _WHERE.items():
         if others[region]:
@@ -196,7 +196,8 @@ def say_stays(session: Session, shown: CommitPreview) -> None:
         out = f"take them out, then: yolofs commit {names}; or yolofs commit --ours {names}"
         say(f"  {len(with_marks)} with the marks of a merge: {out}")
     if marked:
-        say(f"  {marked} that {'have' if marked > 1 else 'has'} to be named: yolofs status")
+        command = _command(session.base.root, marked) if len(marked) <= _PATHS_IN_HINT else "yolofs status"
+        say(f"  {len(marked)} that {'have' if len(marked) > 1 else 'has'} to be named: {command}")
     if excluded:
         say(f"  {len(excluded)} left out by --exclude")
     if going_along:

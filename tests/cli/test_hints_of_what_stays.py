@@ -117,3 +117,14 @@ def test_the_hint_for_the_old_name_of_a_file_in_a_renamed_directory_commits_it_t
     said = yolofs(*shlex.split(hint)[1:], "--yes")
     assert sorted(path.name for path in (yolofs.project / "old").iterdir()) == ["moved on"]
     assert "nothing is staged at" not in said.err
+
+
+def test_what_was_not_asked_for_and_has_to_be_named_gets_the_command_that_names_it(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / ".envrc").write_text("run\n")
+        (view / "new").write_text("new\n")
+    said = yolofs("commit", "--yes", "new").err
+    (line,) = (line for line in said.splitlines() if "has to be named" in line)
+    assert line == f"  1 that has to be named: yolofs commit {yolofs.project}/.envrc"
+    yolofs(*shlex.split(line.partition(": ")[2])[1:], "--yes")
+    assert (yolofs.project / ".envrc").read_text() == "run\n"
