@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from yolofs.changes.hunks import Hunk, HunkKind
 from yolofs.cli.show.hunk_lines import changed_lines
+from yolofs.paths import RelPath
 
 
 def hunk(old: tuple[bytes, ...], new: tuple[bytes, ...]) -> Hunk:
-    return Hunk("0" * 16, HunkKind.TEXT, b"a", old_lines=old, new_lines=new)
+    return Hunk("0" * 16, HunkKind.TEXT, RelPath(b"a"), old_lines=old, new_lines=new)
 
 
 def test_each_changed_line_has_its_mark_and_an_end_and_nothing_that_commands_a_terminal() -> None:
