@@ -96,3 +96,30 @@ def shown(yolofs: Program) -> dict[bytes, tuple[Any, ...]]:
         return view.tree()
     finally:
         view.close()
+
+
+@pytest.mark.parametrize("stage", [None, edited])
+def test_a_name_that_came_in_the_place_of_another_file_counts_as_one(
+    yolofs: Program, stage: Callable[[CoreDriver], None] | None
+) -> None:
+    """The commit gave a file a name that another file had, and took one away."""
+    project = yolofs.project
+    (project / "place").mkdir()
+    for name in ("one", "two", "other"):
+        (project / name).write_text(f"{name}\n")
+    for name in ("two1", "two2"):
+        (project / "place" / name).hardlink_to(project / "two")
+    (project / "other2").hardlink_to(project / "other")
+    before = looks(project)
+    view = CoreDriver(os.fsencode(project))
+    view.unlink(b"one")
+    view.link(b"two", b"one")
+    view.unlink(b"place/two2")
+    view.close()
+    yolofs("commit", "--yes")
+    if stage is not None:
+        change(yolofs, stage)
+    seen = shown(yolofs)
+    yolofs("undo", "--yes")
+    assert looks(project) == before
+    assert shown(yolofs) == seen

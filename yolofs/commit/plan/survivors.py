@@ -87,8 +87,12 @@ class Survivors:
     def version_of(self, st: os.stat_result) -> Staged | None:
         """Return what the view makes of a file of base, by whichever of its names; None if it stays
         as it is.
+
+        What an earlier commit keeps is one only if there is no other: it comes back at a name of
+        the file, and is another file.
         """
-        return next(iter(self._versions.get((st.st_dev, st.st_ino), ())), None)
+        versions = self._versions.get((st.st_dev, st.st_ino), ())
+        return min(versions, key=lambda one: kept_of(one.ino) is not None, default=None)
 
     def sharing(self, staged: Staged) -> Staged:
         """Of the staged files that are hard links of one file in base, return the one that keeps
