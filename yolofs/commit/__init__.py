@@ -15,6 +15,7 @@ In the order in which a commit goes through them::
       back_in_base  notices what need not stay staged, as base gets just that back
       linked_anew  what stays staged of files with hard links of which two states change names
       linked_files  finds all names of such files
+      shown_paths  where the view shows what base has
       left_times   files with hard links that are committed without their time
       made_again   what else is staged in directories that base lost and that are made again
       what_base_had  records of what base had where something stays staged

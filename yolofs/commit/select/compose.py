@@ -188,7 +188,7 @@ class _Composing:
     def _check_links(self) -> None:
         """Refuse if the names of files with hard links cannot be told apart."""
         self._linked.check()
-        self._anew.check_parting(self._survivors.of.values(), self._linked.found.shown_at)
+        self._anew.check_parting(self._survivors.of.values())
 
     def untold_links(self) -> dict[RelPath, UntoldFile]:
         """Return the files with hard links whose names cannot be told apart."""

@@ -16,10 +16,11 @@ from typing import NamedTuple
 from yolofs.commit.plan.kept_objects import kept_of
 from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.commit.plan.survivors import Survivors
-from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.commit.select.shown_paths import ShownPaths
+from yolofs.paths import RelPath
 from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_all_names_at
-from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.state.tree import Staged, Tree
 from yolofs.store.base import Base
 
 
@@ -82,7 +83,7 @@ class LinkedFiles:
         self._survivors = survivors
         self._place_of = place_of
         self._is_far = is_far
-        self._holders: dict[RelPath, Entry] = {}
+        self._shown_paths = ShownPaths(second)
         self._moved: set[tuple[int, int]] | None = None
         self.told: dict[tuple[int, int], LinkedFile] = {}
         self.untold: dict[RelPath, UntoldFile] = {}
@@ -126,7 +127,7 @@ class LinkedFiles:
                 if self._is_staged(rel):
                     yield (st.st_dev, st.st_ino), rel
                 elif rel == name.natural_path and self._place_of(rel) is None:
-                    if self.shown_at(rel) is not None:
+                    if self._shown_paths.path(rel) is not None:
                         yield (st.st_dev, st.st_ino), rel
                     else:
                         self.taken[self._base.number(st)] += 1
@@ -170,15 +171,12 @@ class LinkedFiles:
         version, staged = self._version(rel, names), self._staged(rel, names)
         places = {name: place for name in names if (place := self._place_of(name)) is not None}
         made = [entry.path() for entry in version.names if entry not in self._survivors.of] if version else []
-        is_kept = version is not None and kept_of(version.ino) is not None
-        if is_kept:
-            raise _CannotTellError("what an earlier commit keeps is to take its place")
         if made and not places:
             raise _CannotTellError("base is to have it only by new names")
         if any(self._is_far(name, place) for name, place in places.items()):
             raise _CannotTellError("it is to go to another disk, where it is another file")
         home = next(iter(places), rel)
-        view = {shown for name in names if (shown := self.shown_at(name)) is not None}
+        view = {shown for name in names if (shown := self._shown_paths.path(name)) is not None}
         if staged is not None:
             view.update(entry.path() for entry in staged.names)
         is_same = (version.ino if version else None) == (staged.ino if staged else None)
@@ -188,6 +186,8 @@ class LinkedFiles:
     def _version(self, rel: RelPath, names: list[RelPath]) -> Staged | None:
         """Return what the first state makes of the file at a path."""
         version = self._survivors.version_of(self._base.lstat(rel))
+        if version is not None and kept_of(version.ino) is not None:
+            version = None
         self._check_alone(self._first, version, names)
         return version
 
@@ -207,32 +207,9 @@ class LinkedFiles:
         joined some since.
         """
         homes = set(names)
-        if any(one is not staged and one.home in homes for one in tree.staged.values()):
+        others = (one for one in tree.staged.values() if one is not staged and kept_of(one.ino) is None)
+        if any(one.home in homes for one in others):
             raise _CannotTellError("names of it were staged as files of their own")
-
-    def shown_at(self, rel: RelPath) -> RelPath | None:
-        """Return where the view shows what base has at a path, by no name of its own if it is
-        staged; else None.
-        """
-        if not self._holders:
-            self._holders = {entry.base: entry for _, entry in self._second.walk() if entry.base is not None}
-            self._holders |= {
-                staged.origin: staged.names[0]
-                for staged in self._second.staged.values()
-                if staged.origin is not None and staged.names
-            }
-            self._holders[ROOT] = self._second.root
-        names: list[bytes] = []
-        while rel not in self._holders:
-            rel, name = split(rel)
-            names.append(name)
-        holder: Entry | None = self._holders[rel]
-        path = self._holders[rel].path()
-        for name in reversed(names):
-            if holder is not None and holder.children and name in holder.children:
-                return None
-            holder, path = None, join(path, name)
-        return path
 
 
 def _paths(staged: Staged) -> list[RelPath]:

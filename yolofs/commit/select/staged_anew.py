@@ -12,9 +12,10 @@ from typing import NamedTuple, NoReturn
 import msgspec
 
 from yolofs.commit.select.base_afterwards import BaseAfterwards
+from yolofs.commit.select.shown_paths import ShownPaths
 from yolofs.errors import HardLinksError
 from yolofs.journal.records import Keep
-from yolofs.paths import ROOT, RelPath, StoreIno, display, is_below, join, split
+from yolofs.paths import ROOT, RelPath, StoreIno, display, is_below, join
 from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_names_at
 from yolofs.state.tree import Entry, Staged, Tree
@@ -74,6 +75,7 @@ class StagedAnew:
         self._base = base
         self._store = store
         self._after = after
+        self._shown_paths = ShownPaths(second)
         self._known = known
         self._may_part = may_part
         self._sign = sign
@@ -87,17 +89,15 @@ class StagedAnew:
         """Those that stand for staged files whose data was in base and is not afterwards."""
         self._noted: dict[RelPath, Keep] = {}
 
-    def check_parting(self, rels: Iterable[RelPath], shown_at: Callable[[RelPath], RelPath | None]) -> None:
+    def check_parting(self, rels: Iterable[RelPath]) -> None:
         """Refuse if names of a file at one of these base paths, or in a directory there, would be
         parted, and may not be.
-
-        ``shown_at`` tells where the view shows what base has at a path.
         """
         for rel in sorted(rels) if not self._may_part else ():
             st, place = self._base.look(rel), self._after.place_of(rel)
             if st is None or place is None or not (stat.S_ISDIR(st.st_mode) or st.st_nlink > 1):
                 continue
-            shown = shown_at(rel)
+            shown = self._shown_paths.path(rel)
             is_near = shown is not None and self._base.mount_above(shown) != self._base.mount_above(place)
             if not is_near or not self._after.goes_to_another_device(rel, place):
                 continue
@@ -297,17 +297,12 @@ class StagedAnew:
         return ino
 
     def _path_in_view(self, rel: RelPath) -> RelPath | None:
-        """Return the view's path of the thing at a base path; None if the view does not show it, or
-        nobody can tell.
+        """Return the view's path of the thing at a base path; None if the view does not show it as
+        base has it.
         """
-        above, name = split(rel)
-        while above:
-            entry = self._second.find(above)
-            if entry is not None and entry.source != above:
-                return None
-            above = split(above)[0]
-        shown = self._second.resolve(rel)
-        return rel if shown is not None and shown.base == rel and shown.staged is None and name else None
+        path = self._shown_paths.path(rel)
+        shown = self._second.resolve(path) if path else None
+        return path if shown is not None and shown.base == rel and shown.staged is None else None
 
     def count_name(self, number: int) -> None:
         """Note that one of the names that base has for a file is an entry now, and no other one
