@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from yolofs.changes.changes import Change
+from yolofs.commit import plan_commit
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.plan.plan import Plan
 from yolofs.commit.select.compose import compose, foretell
@@ -64,9 +65,10 @@ def commit_up_to(
     return msgspec.structs.replace(result, left_out=composed.left_out | result.left_out)
 
 
-def check_up_to(session: Session, split: Split, plan: Plan) -> None:
-    """Check that :func:`commit_up_to` would not refuse ``split``, of which ``plan`` is the plan.
-    Changes nothing.
+def check_up_to(session: Session, split: Split, plan: Plan | None = None) -> None:
+    """Check that :func:`commit_up_to` would not refuse ``split``.  Changes nothing.
+
+    ``plan`` is that of the split, if the caller has it already.
 
     Raises:
         YolofsError: both the earlier and the present state change names of one file with hard
@@ -77,6 +79,7 @@ def check_up_to(session: Session, split: Split, plan: Plan) -> None:
     view = session.state()
     composed = foretell(split.taken, view, session.base, session.store, commits)
     if composed.records:
+        plan = plan if plan is not None else plan_commit(split.taken, session.base, session.store)
         check_rest(plan, view, session.base, Tree(composed.records), composed.stands_for)
 
 
