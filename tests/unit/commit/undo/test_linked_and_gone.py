@@ -35,12 +35,17 @@ def edit(scribe: CommitScribe) -> None:
     scribe.write(b"a", b"edited\n")
 
 
-def test_what_a_commit_keeps_takes_the_place_of_no_name_that_is_staged(commits: Commits) -> None:
-    make_anew_and_link(commits.scribe)
+def test_what_a_commit_keeps_comes_back_where_a_file_is_that_is_staged(commits: Commits) -> None:
+    scribe = commits.scribe
+    before = at(scribe, b"a").read_bytes()
+    make_anew_and_link(scribe)
     commits.commit(1)
-    edit(commits.scribe)
-    with pytest.raises(HardLinksError, match="what an earlier commit keeps is to take its place"):
-        commits.prepare(1)
+    edit(scribe)
+    view = scribe.expected()
+    commits.undo(1, by=2)
+    assert at(scribe, b"a").read_bytes() == before
+    assert not at(scribe, b"new").exists()
+    assert scribe.expected() == view
 
 
 def test_a_name_that_base_loses_and_the_view_shows_is_staged_as_one_of_the_name_that_stays(tmp_path: Path) -> None:
