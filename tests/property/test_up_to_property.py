@@ -87,12 +87,8 @@ def check(
             composed = compose(earlier, present, scribe.base, scribe.store, commits)
         except HardLinksError as error:
             event("refused for hard links")
-            refused: str | None = error.message
-        else:
-            refused = None
-        if refused is not None:
-            assert may_be_refused
-            assert foretold == refused
+            is_as_foretold = may_be_refused and foretold == error.message
+            assert is_as_foretold, (foretold, error.message)  # noqa: PT017 - what follows is of the others
             return
         assert foretold == without_numbers(composed.records)
         for record in composed.records:
