@@ -1,4 +1,4 @@
-"""``yolofs commit --up-to`` of a name of a file that the view shows in a directory that it has moved."""
+"""``yolofs commit --up-to`` of one name of a file; another is in a directory that has moved."""
 
 from __future__ import annotations
 
