@@ -33,7 +33,7 @@ def commit_line(commit: EndedCommit, kept_bytes: int) -> str:
         return whole
     from yolofs.cli.show.text_width import cut_end  # for terminals alone
 
-    short = head + "  ".join(filter(None, (_state_in_short(commit), _did_in_short(counts), _runs(runs))))
+    short = head + "  ".join(filter(None, (_state(commit, is_short=True), _did_in_short(counts), _runs(runs))))
     return cut_end(short, columns)
 
 
@@ -52,30 +52,20 @@ def _runs(runs: Sequence[int]) -> str:
     return f"run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}" if runs else ""
 
 
-def _state(commit: EndedCommit) -> str:
-    part = "" if commit.is_undone else "in part "
+def _state(commit: EndedCommit, *, is_short: bool = False) -> str:
+    """Return what has become of a commit, in brackets; nothing if it stands as it was made."""
     words = []
     if commit.is_given_up:
-        words.append("given up half way")
+        words.append("given up" if is_short else "given up half way")
     if commit.is_damaged:
-        words.append("cannot be undone: its seal, or what says that it was done, is damaged or gone")
+        why = "" if is_short else ": its seal, or what says that it was done, is damaged or gone"
+        words.append(f"cannot be undone{why}")
     if commit.undoes is not None:
-        words.append(f"undoes {'' if commit.undoes.is_whole else 'part of '}commit {commit.undoes.commit}")
+        part, what = "" if commit.undoes.is_whole else "part of ", "" if is_short else "commit "
+        words.append(f"undoes {part}{what}{commit.undoes.commit}")
     if commit.undone_by:
-        words.append(f"undone {part}by {named(commit.undone_by)}")
-    return f"[{'; '.join(words)}]" if words else ""
-
-
-def _state_in_short(commit: EndedCommit) -> str:
-    words = []
-    if commit.is_given_up:
-        words.append("given up")
-    if commit.is_damaged:
-        words.append("cannot be undone")
-    if commit.undoes is not None:
-        words.append(f"undoes {'' if commit.undoes.is_whole else 'part of '}{commit.undoes.commit}")
-    if commit.undone_by:
-        words.append(f"undone {'' if commit.is_undone else 'in part '}by {', '.join(map(str, commit.undone_by))}")
+        by = ", ".join(map(str, commit.undone_by)) if is_short else named(commit.undone_by)
+        words.append(f"undone {'' if commit.is_undone else 'in part '}by {by}")
     return f"[{'; '.join(words)}]" if words else ""
 
 

@@ -56,17 +56,22 @@ class Moves:
         return path in self._new
 
 
-def _above_all(directory: RelPath, moved: Container[RelPath]) -> RelPath:
-    """Return the directory that the topmost moved one lies in, of this directory and those above
-    it; itself if none of them is moved.
+def topmost(directory: RelPath, moved: Container[RelPath]) -> RelPath | None:
+    """Return the topmost moved directory, of this one and those above it; None if none of them is
+    moved.
     """
-    found = above = directory
+    found, above = None, directory
     while above:
-        over = split(above)[0]
         if above in moved:
-            found = over
-        above = over
+            found = above
+        above = split(above)[0]
     return found
+
+
+def _above_all(directory: RelPath, moved: Container[RelPath]) -> RelPath:
+    """Return the directory that the :func:`topmost` moved one lies in; itself if none is moved."""
+    found = topmost(directory, moved)
+    return split(found)[0] if found is not None else directory
 
 
 def _translate(path: RelPath, moves: Mapping[RelPath, RelPath | None]) -> RelPath | None:

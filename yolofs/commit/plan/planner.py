@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from yolofs.commit.plan.kept_objects import kept_of
 from yolofs.commit.plan.last_check import check_names
+from yolofs.commit.plan.moves import topmost
 from yolofs.commit.plan.overridden_names import OverriddenName, survey
 from yolofs.commit.plan.plan import (
     Create,
@@ -52,8 +53,7 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Ov
             (:mod:`yolofs.commit.plan.seen_twice`), or under two spellings
             (:mod:`yolofs.commit.plan.spellings`); a directory would have to move, and cannot, as it
             holds the session itself or a mount, or a subvolume something of which is to go, too; or
-            the plan is wrong, and base would lose a name
-            (:mod:`yolofs.commit.plan.last_check`).
+            the plan is wrong, and base would lose a name (:mod:`yolofs.commit.plan.last_check`).
         NotPreparedError: the plan is wrong as base has changed since ``names`` were looked at.
         OSError: base or the store cannot be read.
     """
@@ -226,17 +226,16 @@ class _Planner:
         moved = {step.path for step in self._out}
         seen: set[RelPath] = set()
         for step in self._out:
-            directory = above = split(step.path)[0]
-            topmost = None
-            while above and directory not in seen:
-                topmost = above if above in moved else topmost
-                above = split(above)[0]
+            directory = split(step.path)[0]
+            if directory in seen:
+                continue
             seen.add(directory)
-            if topmost is None or self._device(directory) == self._device(split(topmost)[0]):
+            above = topmost(directory, moved)
+            if above is None or self._device(directory) == self._device(split(above)[0]):
                 continue
             raise YolofsError(
                 f"{display(self._base.path(step.path))} cannot be moved or removed in the same commit as"
-                f" {display(self._base.path(topmost))} above it, as it is on another disk (in a subvolume)",
+                f" {display(self._base.path(above))} above it, as it is on another disk (in a subvolume)",
                 hint="name what lies in there first: yolofs commit PATH..., or yolofs undo N PATH...; then the rest",
             )
 

@@ -48,7 +48,13 @@ class LinkedAnew:
         self._after = after
         self._anew = anew
         self.found = LinkedFiles(
-            first, second, base, survivors, place_of=after.place_of, is_far=after.goes_to_another_device
+            first,
+            second,
+            base,
+            survivors,
+            anew.shown_paths,
+            place_of=after.place_of,
+            is_far=after.goes_to_another_device,
         )
         self.paths: set[RelPath] = set()
         """The paths in the view of files that are told by all of their names."""

@@ -70,12 +70,15 @@ class LinkedFiles:
         second: Tree,
         base: Base,
         survivors: Survivors,
+        shown_paths: ShownPaths,
         *,
         place_of: Callable[[RelPath], RelPath | None],
         is_far: Callable[[RelPath, RelPath], bool],
     ) -> None:
-        """Find nothing yet; ``place_of`` tells where base has something afterwards, ``is_far`` if
-        that is copied.
+        """Find nothing yet.
+
+        ``shown_paths`` are those of ``second``; ``place_of`` tells where base has something
+        afterwards, ``is_far`` if that is copied.
         """
         self._first = first
         self._second = second
@@ -83,7 +86,7 @@ class LinkedFiles:
         self._survivors = survivors
         self._place_of = place_of
         self._is_far = is_far
-        self._shown_paths = ShownPaths(second)
+        self._shown_paths = shown_paths
         self._moved: set[tuple[int, int]] | None = None
         self.told: dict[tuple[int, int], LinkedFile] = {}
         self.untold: dict[RelPath, UntoldFile] = {}

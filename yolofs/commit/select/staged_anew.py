@@ -75,7 +75,7 @@ class StagedAnew:
         self._base = base
         self._store = store
         self._after = after
-        self._shown_paths = ShownPaths(second)
+        self.shown_paths = ShownPaths(second)
         self._known = known
         self._may_part = may_part
         self._sign = sign
@@ -97,7 +97,7 @@ class StagedAnew:
             st, place = self._base.look(rel), self._after.place_of(rel)
             if st is None or place is None or not (stat.S_ISDIR(st.st_mode) or st.st_nlink > 1):
                 continue
-            shown = self._shown_paths.path(rel)
+            shown = self.shown_paths.path(rel)
             is_near = shown is not None and self._base.mount_above(shown) != self._base.mount_above(place)
             if not is_near or not self._after.goes_to_another_device(rel, place):
                 continue
@@ -108,7 +108,8 @@ class StagedAnew:
 
     def _check_parting_below(self, directory: RelPath) -> None:
         """Refuse if a directory takes some names of a file to another disk, and leaves others."""
-        count: Counter[tuple[int, int]] = Counter()
+        after = self._after.place_of(directory) or ROOT
+        taken: Counter[tuple[int, int]] = Counter()
         found: dict[tuple[int, int], tuple[RelPath, os.stat_result]] = {}
         todo = [directory]
         for above in todo:
@@ -119,11 +120,11 @@ class StagedAnew:
                     continue
                 if stat.S_ISDIR(st.st_mode):
                     todo.append(rel)
-                elif st.st_nlink > 1 and is_below(place, self._after.place_of(directory) or ROOT):
-                    count[st.st_dev, st.st_ino] += 1
+                elif st.st_nlink > 1 and is_below(place, after):
+                    taken[st.st_dev, st.st_ino] += 1
                     found.setdefault((st.st_dev, st.st_ino), (rel, st))
         for file, (rel, st) in sorted(found.items(), key=lambda item: item[1][0]):
-            if count[file] != st.st_nlink and staged_for(self._second, self._base, st) is None:
+            if taken[file] != st.st_nlink and staged_for(self._second, self._base, st) is None:
                 self._refuse_parting(rel)
 
     def _refuse_parting(self, rel: RelPath) -> NoReturn:
@@ -300,7 +301,7 @@ class StagedAnew:
         """Return the view's path of the thing at a base path; None if the view does not show it as
         base has it.
         """
-        path = self._shown_paths.path(rel)
+        path = self.shown_paths.path(rel)
         shown = self._second.resolve(path) if path else None
         return path if shown is not None and shown.base == rel and shown.staged is None else None
 
