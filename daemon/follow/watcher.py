@@ -70,10 +70,11 @@ class DirectoryWatcher:
                 _write(b"!")
                 continue
             _report(found)
-            if new := self._new_directories(found):
-                changes = self._exchange(changes)
+            while new := self._new_directories(found):
+                changes, found = self._exchange(changes)
                 for path in sorted(new):  # whatever was seen in each while nobody watched may be wrong
                     _write(b"+" + os.fsencode(path))
+                found |= {(Change.added, path) for above in new for path in _directories_in(above)}
 
     def stop(self) -> None:
         """Have :meth:`run` return soon."""
@@ -96,16 +97,17 @@ class DirectoryWatcher:
             ignore_permission_denied=True,
         )
 
-    def _exchange(self, old: Changes) -> Changes:
-        """Return a watch of all directories that are known by now, and end the old one once it has
-        nothing to say.
+    def _exchange(self, old: Changes) -> tuple[Changes, set[FileChange]]:
+        """Return a watch of all directories that are known by now, and what was reported meanwhile;
+        end the old one once it has nothing to say.
         """
         new = self._watch()
-        _report(next(new, set()))
+        meanwhile = next(new, set())
         while found := next(old, None):
-            _report(found)
+            meanwhile |= found
+        _report(meanwhile)
         old.close()
-        return new
+        return new, meanwhile
 
     def _new_directories(self, found: set[FileChange]) -> set[str]:
         new: set[str] = set()
@@ -127,11 +129,7 @@ class DirectoryWatcher:
             found.add(path)
             if len(self._directories) > self._limit:
                 raise TooManyDirectoriesError(f"there are more than {self._limit} directories")
-            try:
-                with os.scandir(path) as entries:
-                    pending.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
-            except OSError:
-                continue
+            pending += _directories_in(path)
         return found
 
 
@@ -155,6 +153,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _complain(str(error))
         return 1
     return 0
+
+
+def _directories_in(path: str) -> list[str]:
+    """Return the directories in one, none if it cannot be read."""
+    try:
+        with os.scandir(path) as entries:
+            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
 
 
 def _end_with_input(watcher: DirectoryWatcher) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -44,7 +46,53 @@ def test_each_directory_in_one_that_comes_is_told(tmp_path: Path) -> None:
         process.stdin.close()
 
 
+MEANWHILE = """
+import os, sys
+from yolofs.daemon.follow import watcher
+
+class Meanwhile(watcher.DirectoryWatcher):
+    watches = 0
+
+    def _watch(self):
+        self.watches += 1
+        if self.watches == 2:
+            os.mkdir(sys.argv[2])
+        return super()._watch()
+
+watcher.DirectoryWatcher = Meanwhile
+sys.exit(watcher.main(["--limit", "100", sys.argv[1]]))
+"""
+"""A watcher beside which a directory is made just before the watch is made anew."""
+
+
+@pytest.mark.parametrize("name", ["tree/late", "late"], ids=["in the new directory", "in a watched one"])
+def test_a_directory_that_comes_while_the_watch_is_made_anew_is_watched(tmp_path: Path, name: str) -> None:
+    top = tmp_path / "top"
+    top.mkdir()
+    (tmp_path / "tree").mkdir()
+    command = [sys.executable, "-P", "-c", MEANWHILE, str(top), str(top / name)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        too_long = threading.Timer(30, process.kill)
+        too_long.start()
+        told = records(process.stdout)
+        assert next(told) == b"."
+        (tmp_path / "tree").rename(top / "tree")
+        assert b"+" + os.fsencode(top / name) in told
+        time.sleep(2)  # longer than it takes to make the watch anew
+        (top / name / "file").touch()
+        assert b"+" + os.fsencode(top / name / "file") in told
+        too_long.cancel()
+        process.stdin.close()
+
+
 def records(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield what the watcher reports."""
-    while record := b"".join(iter(lambda: stream.read(1), b"\0")):
-        yield record
+    """Yield what the watcher reports, until it ends."""
+    record = b""
+    while byte := stream.read(1):
+        if byte == b"\0":
+            yield record
+            record = b""
+        else:
+            record += byte
