@@ -142,6 +142,10 @@ def run_command(words: Sequence[bytes], manner: RunManner) -> int:
             from yolofs.cli.run.read_only_places import say_places
 
             say_places(read_only)
+        if ended and os.geteuid() == 0:
+            from yolofs.cli.run.others_files import say_others_files
+
+            say_others_files(project)
         say_new_feedback(project, session)
     return ended
 

@@ -90,6 +90,46 @@ def test_of_a_command_that_is_nowhere_no_rule_is_named(yolofs: Program) -> None:
     assert "yolofs rule explain ./hidden" in yolofs.refused("run", "./hidden", code=127)
 
 
+def test_a_command_of_path_that_a_rule_hides_is_told_with_what_shows_it(yolofs: Program) -> None:
+    tools = yolofs.project / "tools"
+    (tools / "bin").mkdir(parents=True)
+    program = tools / "bin" / "a-tool"
+    program.write_text("#!/bin/sh\necho ran\n")
+    program.chmod(0o755)
+    yolofs("rule", "hidden", tools)
+    variables = {"PATH": f"{tools}/bin:{os.environ['PATH']}"}
+    said = yolofs("run", "a-tool", code=127, **variables).err
+    assert f"yolofs: a-tool: {program} of the host is not in the view\n" in said
+    told = said.splitlines()[-1].removeprefix("hint: ")
+    explain, _, show = told.partition("; if a rule hides it: ")
+    assert "by the rule tools = hidden" in yolofs(*explain.split()[1:]).out
+    yolofs(*show.split()[1:])
+    assert yolofs("run", "a-tool", **variables).out == "ran\n"
+    for path in (tools, tools / "bin"):
+        yolofs("rule", "unset", path)
+
+
+def test_a_command_of_path_whose_interpreter_or_target_is_missing_is_told_so(yolofs: Program) -> None:
+    (yolofs.project / "bin").mkdir()
+    script, link = yolofs.project / "bin" / "no-interpreter", yolofs.project / "bin" / "a-link"
+    script.write_text("#!/no/such/program\n")
+    script.chmod(0o755)
+    program = yolofs.project / "away" / "a-link"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    link.symlink_to(program)
+    yolofs("rule", "hidden", program.parent)
+    variables = {"PATH": f"{yolofs.project}/bin:{os.environ['PATH']}"}
+    for front in ([], [*COMMAND, "run"]):
+        said = yolofs("run", *front, "no-interpreter", code=127, **variables).err
+        assert f"yolofs: {script}: the program that its first line names" in said
+        said = yolofs("run", *front, "a-link", code=127, **variables).err
+        assert f"yolofs: {link}: it leads to {program}, which is not in the view\n" in said
+        assert f"yolofs rule read-only {program.parent}" in said
+    yolofs("rule", "unset", program.parent)
+
+
 def test_an_empty_command_is_not_there_and_a_directory_that_is_gone_is_told(yolofs: Program) -> None:
     assert yolofs.refused("run", "", code=127).startswith('yolofs: "": there is no such command')
     assert "there is no such command" in yolofs("run", *COMMAND, "run", "", code=127).err

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -172,3 +174,24 @@ def test_the_summary_tells_of_scratch_directories_only_how_many_changes_there_ar
         config.write_text(before)
     assert [change["region"] for change in told["changes"]] == ["scratch"]
     assert told["outside"] == 0
+
+
+@pytest.mark.root_only
+def test_root_is_told_of_files_of_others_after_a_command_that_failed(yolofs: Program) -> None:
+    others = yolofs.project / "others"
+    others.mkdir()
+    (others / "file").write_text("theirs\n")
+    try:
+        for path in (others / "file", others):
+            os.chown(path, 54321, 54321)
+        done = yolofs("run", "sh", "-c", "echo mine >> others/file", code=2)
+        assert "Permission denied" in done.err
+        assert "yolofs: root in a run is an ordinary user, and may not write what others own:" in done.err
+        assert "  others (54321)\n" in done.err
+        command = done.err.splitlines()[-1].partition("outside of a run: ")[2]
+        assert "54321" not in yolofs("run", "true").err  # nothing failed
+        subprocess.run(command.split(), check=True)
+        yolofs("run", "sh", "-c", "echo mine >> others/file")
+        assert "54321" not in yolofs("run", "false", code=1).err
+    finally:
+        shutil.rmtree(others)

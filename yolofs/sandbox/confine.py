@@ -224,7 +224,7 @@ def confined(
         try:
             yield running
         except _NotStarted as error:
-            raise _command_error(error, command, place) from None
+            raise _command_error(error, command, place, environment.get(b"PATH")) from None
         finally:
             running.end()
 
@@ -358,7 +358,9 @@ def _read_info(fd: int, process: subprocess.Popen[bytes]) -> SandboxInfo:
             raise _failure(process.wait(), why_not())
 
 
-def _command_error(error: _NotStarted, command: Sequence[bytes], place: StartingPlace) -> YolofsError:
+def _command_error(
+    error: _NotStarted, command: Sequence[bytes], place: StartingPlace, search: bytes | None
+) -> YolofsError:
     if error.is_directory:
         reason = os.strerror(error.number)
         hint = f"yolofs rule explain {in_shell(place.directory)}"
@@ -367,7 +369,14 @@ def _command_error(error: _NotStarted, command: Sequence[bytes], place: Starting
     def outside(path: bytes) -> bytes:
         return place.tmp.outside(path) or os.path.join(place.mountpoint, path.lstrip(b"/"))
 
-    return start_error(command[0], error.number, outside=outside, directory=place.directory)
+    return start_error(
+        command[0],
+        error.number,
+        outside=outside,
+        is_private=place.tmp.is_private,
+        directory=place.directory,
+        search=search,
+    )
 
 
 def _failure(code: int, hint: str) -> SandboxError:
