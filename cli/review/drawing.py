@@ -71,6 +71,7 @@ def draw_review(model: ReviewModel, width: int, height: int, colours: Colours = 
     room = height - 2 - len(message)
     left = min(max(min(width * 2 // 5, _MOST_LIST), _LEAST_LIST), width // 2)
     right = width - left - 1
+    model.list_width, model.room = left, room
     lists, diffs = _list(model, left, room), _diff(model, right, room, colours)
     lines: list[Line] = [[("bold", _fit(_title(model), width))]]
     lines += [[*lists[row], ("ansibrightblack", "│"), *diffs[row]] for row in range(room)]

@@ -13,6 +13,7 @@ PAGE_ROWS = 10
 ASIDE_BYTES = 20
 """So far H and L move the lines."""
 _MOST_ROWS = 200
+_WHEEL_ROWS = 3
 _OF_LINES = frozenset("des")
 """Keys that are about the lines of a file from the list, too."""
 _UNREADABLE = "its lines cannot be read"
@@ -115,6 +116,57 @@ class CursorMoves(ReviewState):
         self.tree.refresh()
         if node is not None:
             self.row = self.tree.row_of(node)
+        return self._shown()
+
+    # ---- the mouse
+
+    def turn(self, column: int, step: int) -> ReviewEffect | None:
+        """Carry out a turn of the wheel, above a column of the screen: a page scrolls, or the side
+        under the mouse; the cursor stays where it is as long as that is on the screen.
+        """
+        if self.is_too_small:
+            return None
+        rows = step * _WHEEL_ROWS
+        if self.mode is ReviewMode.PAGE:
+            self.page_follows = False
+            self.page_top = max(self.page_top + rows, 0)
+        elif self.mode is ReviewMode.LIST and column <= self.list_width:
+            self.top = max(min(self.top + rows, len(self.rows) - self.room), 0)
+            wanted = max(min(self.row, self.top + self.room - 1), self.top)
+            if wanted != self.row:
+                self.row = wanted
+                return self._shown()
+        elif self.mode is ReviewMode.LIST and self.view is not None:
+            self.line_top = max(min(self.line_top + rows, self.view.count - self.room), 0)
+            wanted = max(min(self.line, self.line_top + self.room - 1), self.line_top)
+            if wanted != self.line:
+                self.line = self._nearest(wanted, step)
+        return None
+
+    def click(self, column: int, row: int) -> ReviewEffect | None:
+        """Carry out a click: the cursor goes there.  A click on a directory that the cursor is on
+        opens or closes it.  Nothing is accepted, dropped or committed by the mouse.
+        """
+        at = row - 1  # below the title
+        if self.is_too_small or self.mode is not ReviewMode.LIST or not 0 <= at < self.room:
+            return None
+        self.message = ""
+        if column > self.list_width:
+            if self.view is not None and self.line_top + at < self.view.count:
+                self.focus = Focus.DIFF
+                self.line = self._nearest(self.line_top + at, 1)
+            return None
+        if column == self.list_width or self.top + at >= len(self.rows):
+            return None
+        was_here = self.focus is Focus.LIST and self.row == self.top + at
+        self.focus, self.row = Focus.LIST, self.top + at
+        node = self.node
+        if was_here and node is not None and node.inner:
+            if not node.is_open:
+                self.tree.open(node)
+            else:
+                node.is_open = False
+                self.tree.refresh()
         return self._shown()
 
     # ---- searching

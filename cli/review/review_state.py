@@ -106,6 +106,10 @@ class ReviewState:
         """
         self.is_too_small = False
         """Whether the terminal has no room for what keys ask, so that they do nothing."""
+        self.list_width, self.room = 0, 0
+        """How many cells the list has on the screen, and how many rows it and the lines have, as
+        drawn.
+        """
         self.is_comparing = True
         self._is_old = False
         """Whether something was done since the comparison, so that it is not what differs now."""

@@ -41,7 +41,7 @@ from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.painter import Painter
 from yolofs.cli.review.review_state import ReviewMode
 from yolofs.cli.review.worker import Worker
-from yolofs.cli.terminal.whole_screen import WholeScreen
+from yolofs.cli.terminal.whole_screen import MouseReport, WholeScreen
 from yolofs.errors import StaleHunkError, YolofsError
 from yolofs.os_errors import explain_os_error
 
@@ -111,7 +111,7 @@ class _ReviewScreen:
         self._pressed_s = time.monotonic()
         self._said = io.StringIO()
         self._goodbye = ""
-        self._screen = WholeScreen(_Control(self._lines), self._pressed, paste=self._pasted)
+        self._screen = WholeScreen(_Control(self._lines), self._pressed, paste=self._pasted, mouse=self._moused)
         self._painter = Painter(self._screen.redraw)
 
     async def run(self) -> str:
@@ -161,6 +161,15 @@ class _ReviewScreen:
         if self._model.mode in (ReviewMode.SEARCH, ReviewMode.NOTE):  # pasted lines are no keys
             for char in text:
                 self._key(char if char.isprintable() else " ")
+
+    def _moused(self, report: MouseReport) -> None:
+        self._pressed_s = time.monotonic()
+        if self._typed or self._model.busy:
+            return  # keys wait for something else than what is on the screen
+        if report.turned:
+            self._carry_out(self._model.turn(report.column, report.turned))
+        else:
+            self._carry_out(self._model.click(report.column, report.row))
 
     def _pressed(self, name: str) -> None:
         if name != "c-z":

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import sys
 import termios
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -54,6 +55,34 @@ _NAMES = {
     Keys.ControlZ: "c-z",
 }
 
+_MOUSE_ON, _MOUSE_OFF = "\x1b[?1000h\x1b[?1006h", "\x1b[?1006l\x1b[?1000l"
+"""Reports of buttons and the wheel; prompt_toolkit would ask for each movement, too, and each would
+draw the screen anew.
+"""
+_MOUSE_REPORT = re.compile(r"\x1b\[<([0-9]{1,3});([0-9]{1,5});([0-9]{1,5})M")
+_HELD = 4 | 8 | 16
+"""Shift, Alt, and Ctrl in a report's first number."""
+_LEFT_BUTTON, _WHEEL_UP, _WHEEL_DOWN = 0, 64, 65
+
+
+class MouseReport(NamedTuple):
+    """The left button was pressed, or the wheel turned."""
+
+    column: int
+    row: int
+    turned: int
+    """-1 if the wheel was turned up, 1 for down; 0 for the button."""
+
+
+def read_mouse(data: str) -> MouseReport | None:
+    """Return what a terminal's report of its mouse says; None if that is nothing to us."""
+    found = _MOUSE_REPORT.fullmatch(data)
+    if found is None:
+        return None
+    number, column, row = map(int, found.groups())
+    turned = {_LEFT_BUTTON: 0, _WHEEL_UP: -1, _WHEEL_DOWN: 1}.get(number & ~_HELD)
+    return MouseReport(column - 1, row - 1, turned) if turned is not None else None
+
 
 class WholeScreen:
     """A terminal that shows one thing, from :meth:`run` until :meth:`leave`."""
@@ -64,25 +93,27 @@ class WholeScreen:
         press: Callable[[str], None],
         *,
         paste: Callable[[str], None] | None = None,
+        mouse: Callable[[MouseReport], None] | None = None,
         refresh_s: float | None = None,
         painted: Callable[[], None] | None = None,
     ) -> None:
         """``press`` takes each key: a character, or its name (``enter``, ``up``, ``c-c``…).
 
-        ``paste`` takes a pasted text; without it a paste does nothing.  ``painted`` is called each
-        time that the screen has been drawn.
+        ``paste`` takes a pasted text, and ``mouse`` what the mouse does; without them that does
+        nothing.  ``painted`` is called each time that the screen has been drawn.
         """
         self._press = press
         self._tasks: set[asyncio.Task[Any]] = set()
         self._window = Window(control, always_hide_cursor=True)
         self._app: Application[None] = Application(
             layout=Layout(self._window),
-            key_bindings=self._bindings(paste),
+            key_bindings=self._bindings(paste, mouse),
             full_screen=True,
+            mouse_support=mouse is not None,
             refresh_interval=refresh_s,
             terminal_size_polling_interval=None,  # compares what it has polled, not what was drawn
             after_render=(lambda _: painted()) if painted is not None else None,
-            output=create_output(always_prefer_tty=True),
+            output=_output(),
         )
         self._app.ttimeoutlen = _ESCAPE_S
 
@@ -207,7 +238,9 @@ class WholeScreen:
         error = context.get("exception")
         self.leave(error if isinstance(error, BaseException) else RuntimeError(context["message"]))
 
-    def _bindings(self, paste: Callable[[str], None] | None) -> KeyBindings:
+    def _bindings(
+        self, paste: Callable[[str], None] | None, mouse: Callable[[MouseReport], None] | None
+    ) -> KeyBindings:
         bindings = KeyBindings()
 
         @bindings.add(Keys.Any)
@@ -215,10 +248,11 @@ class WholeScreen:
             self._pressed(event)
 
         @bindings.add(Keys.Vt100MouseEvent)
-        def _(_: KeyPressEvent) -> None:
-            """Do nothing: mice are not asked for, and what prompt_toolkit does about them fails for
-            odd reports.
-            """
+        def _(event: KeyPressEvent) -> None:
+            """Take a report ourselves: what prompt_toolkit does about them fails for odd ones."""
+            report = read_mouse(event.data)
+            if mouse is not None and report is not None:
+                mouse(report)
 
         if paste is not None:
 
@@ -235,6 +269,14 @@ class WholeScreen:
         name = _NAMES.get(key) if isinstance(key, Keys) else key
         if name is not None:
             self._press(name)
+
+
+def _output() -> Output:
+    """Return the terminal, which reports no more of the mouse than buttons and the wheel."""
+    output = create_output(always_prefer_tty=True)
+    output.enable_mouse_support = lambda: output.write_raw(_MOUSE_ON)  # type: ignore[method-assign]
+    output.disable_mouse_support = lambda: output.write_raw(_MOUSE_OFF)  # type: ignore[method-assign]
+    return output
 
 
 def _has_terminal() -> bool:

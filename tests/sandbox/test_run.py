@@ -97,14 +97,14 @@ def test_a_command_of_path_that_a_rule_hides_is_told_with_what_shows_it(yolofs: 
     program.write_text("#!/bin/sh\necho ran\n")
     program.chmod(0o755)
     yolofs("rule", "hidden", tools)
-    variables = {"PATH": f"{tools}/bin:{os.environ['PATH']}"}
-    said = yolofs("run", "a-tool", code=127, **variables).err
+    search = f"{tools}/bin:{os.environ['PATH']}"
+    said = yolofs("run", "a-tool", code=127, PATH=search).err
     assert f"yolofs: a-tool: {program} of the host is not in the view\n" in said
     told = said.splitlines()[-1].removeprefix("hint: ")
     explain, _, show = told.partition("; if a rule hides it: ")
     assert "by the rule tools = hidden" in yolofs(*explain.split()[1:]).out
     yolofs(*show.split()[1:])
-    assert yolofs("run", "a-tool", **variables).out == "ran\n"
+    assert yolofs("run", "a-tool", PATH=search).out == "ran\n"
     for path in (tools, tools / "bin"):
         yolofs("rule", "unset", path)
 
@@ -120,11 +120,11 @@ def test_a_command_of_path_whose_interpreter_or_target_is_missing_is_told_so(yol
     program.chmod(0o755)
     link.symlink_to(program)
     yolofs("rule", "hidden", program.parent)
-    variables = {"PATH": f"{yolofs.project}/bin:{os.environ['PATH']}"}
+    search = f"{yolofs.project}/bin:{os.environ['PATH']}"
     for front in ([], [*COMMAND, "run"]):
-        said = yolofs("run", *front, "no-interpreter", code=127, **variables).err
+        said = yolofs("run", *front, "no-interpreter", code=127, PATH=search).err
         assert f"yolofs: {script}: the program that its first line names" in said
-        said = yolofs("run", *front, "a-link", code=127, **variables).err
+        said = yolofs("run", *front, "a-link", code=127, PATH=search).err
         assert f"yolofs: {link}: it leads to {program}, which is not in the view\n" in said
         assert f"yolofs rule read-only {program.parent}" in said
     yolofs("rule", "unset", program.parent)
