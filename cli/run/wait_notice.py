@@ -8,6 +8,7 @@ the answer comes.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import termios
 import threading
@@ -126,7 +127,7 @@ class _Waiting:
         if first is None:
             return
         more = f" (and {count - 1} more)" if count > 1 else ""
-        left_s = max(0, round(ends_s - time.monotonic()))
+        left_s = max(1, math.ceil(ends_s - time.monotonic()))  # a wait of 0 s is none
         text = (
             f"yolofs: run {self._run} waits for an answer: {verb(first)} {path_text(first)}?{more}\n"
             f"yolofs: in another terminal: yolofs answer {first.id} allow|deny, or yolofs watch; "
