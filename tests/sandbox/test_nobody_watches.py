@@ -412,6 +412,7 @@ def test_a_run_is_told_how_long_it_waits_still_where_the_command_fails_that_tell
 
 def test_a_run_is_never_told_of_a_wait_of_no_seconds(home: Path, tmp_path: Path) -> None:
     with session(tmp_path) as asking, connected(asking) as calls:
+        said = ""
         wait_unattended(asking, calls, 1.9)  # the run is told after a second and a half
         for _ in range(5):
             said = asking("run", "cat", "secret/a", code=1).err
