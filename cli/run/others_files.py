@@ -24,11 +24,9 @@ def say_others_files(project: bytes) -> None:
     found = others_files(project)
     if not found:
         return
-    say("yolofs: root in a run is an ordinary user, and may not write what others own:")
-    for path, owner in found[:_MOST_SHOWN]:
-        say(f"  {display(_relative(path, project))} ({owner})")
-    if len(found) > _MOST_SHOWN:
-        say(f"  … and {len(found) - _MOST_SHOWN} more")
+    shown = ", ".join(f"{display(os.path.relpath(path, project))} ({owner})" for path, owner in found[:_MOST_SHOWN])
+    more = f" and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
+    say(f"yolofs: root in a run is an ordinary user, and may not write what others own: {shown}{more}")
     paths = " ".join(in_shell(path) for path, _ in found[:_MOST_SHOWN])
     say(f"if the command failed for that, make it yours, outside of a run: chown -R root {paths}")
 
@@ -76,7 +74,3 @@ def _name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def _relative(path: bytes, project: bytes) -> bytes:
-    return os.path.relpath(path, project)
