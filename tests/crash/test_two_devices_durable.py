@@ -119,7 +119,7 @@ def test_a_copy_made_in_the_switch_is_durable_before_a_note_calls_it_whole(
     expected = prepare()
     calls: list[str] = []
     noting = partial(note, calls, monkeypatch)
-    monkeypatch.setattr(FarFolders, "folder_on", lambda *_: None)
+    monkeypatch.setattr(FarFolders, "folder_in", lambda *_: None)
     noting(syscalls, "sync_filesystem", lambda arguments: f"sync {os.fstat(arguments[0]).st_dev}")
     noting(
         os, "fsync", lambda arguments: f"sync names in {os.path.basename(os.readlink(f'/proc/self/fd/{arguments[0]}'))}"

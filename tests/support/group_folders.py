@@ -14,7 +14,7 @@ from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Park, Place, Plan
 from yolofs.paths import RelPath
-from yolofs.system.syscalls import device_and_mount
+from yolofs.system.rename_domains import rename_domain
 
 GROUP = 5000
 
@@ -46,4 +46,4 @@ def folders(place: Path, *, is_moved: bool = False) -> FarFolders:
 
 
 def folder_of(found: FarFolders, place: Path, directory: bytes) -> other_devices.Folder | None:
-    return found.of_group(GROUP, device_and_mount(bytes(place / "base")), RelPath(directory))
+    return found.of_group(GROUP, rename_domain(bytes(place / "base")), RelPath(directory))

@@ -13,7 +13,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.moves import Moves
@@ -21,10 +21,9 @@ from yolofs.commit.plan.plan import Fetch, Park, Place, Plan, Remove, Rewrite
 from yolofs.paths import RelPath, display, split
 from yolofs.system import syscalls
 from yolofs.system.disk_usage import size_text
+from yolofs.system.rename_domains import RenameDomain, rename_domain
 
 _BLOCK = 512
-_Device: TypeAlias = tuple[int, int]
-"""The numbers of a device and of a mount of it: no rename leads out of these."""
 
 
 class _Copy(NamedTuple):
@@ -64,8 +63,7 @@ class _CopyCheck:
         self._plan = plan
         self._commits = commits
         self._moves = moves
-        self._own = syscalls.device_and_mount(commits)
-        self._devices: dict[bytes, _Device | None] = {}
+        self._domains: dict[bytes, RenameDomain | None] = {}
         self._out = {self._at(step.path) for step in (*plan.of(Park), *plan.of(Remove))}
         self._needed: dict[int, int] = {}
         """Bytes, by device."""
@@ -106,8 +104,8 @@ class _CopyCheck:
                 yield from self._if_far(replaced, self._at(replaced), self._commits)
 
     def _if_far(self, path: RelPath, source: bytes, target: bytes) -> Iterator[_Copy]:
-        here, there = self._device(os.path.dirname(source)), self._device(target)
-        if here is not None and there is not None and here != there:
+        here, there = self._domain(os.path.dirname(source)), self._domain(target)
+        if here is not None and there is not None and not here.leads_to(there):
             yield _Copy(path, source, target)
 
     def _copied_with(self, copy: _Copy) -> Iterator[_ToCopy]:
@@ -177,13 +175,13 @@ class _CopyCheck:
     def _ground(self, path: RelPath) -> bytes:
         return self._at(self._moves.ground(split(path)[0]))
 
-    def _device(self, directory: bytes) -> _Device | None:
-        if directory not in self._devices:
+    def _domain(self, directory: bytes) -> RenameDomain | None:
+        if directory not in self._domains:
             try:
-                self._devices[directory] = syscalls.device_and_mount(directory)
+                self._domains[directory] = rename_domain(directory)
             except OSError:  # it is not there before the steps, or cannot be seen: the step will tell
-                self._devices[directory] = None
-        return self._devices[directory]
+                self._domains[directory] = None
+        return self._domains[directory]
 
     def _at(self, path: RelPath) -> bytes:
         return os.path.join(self._plan.root, path) if path else self._plan.root

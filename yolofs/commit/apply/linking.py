@@ -19,15 +19,16 @@ from yolofs.commit.apply.ready import Ready
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.paths import RelPath, split
+from yolofs.store.copying import at
 from yolofs.store.interfaces import StoreFiles
 from yolofs.store.owners import GivableOwners
+from yolofs.system.rename_domains import rename_domain
 from yolofs.text.git_index_format import SIGNATURE, may_be_index
 
 Spare: TypeAlias = Callable[[int], bool]
 """Tells whether nobody but the commit needs a store inode: nothing shows it afterwards, and nobody
 has it open.
 """
-_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _OWNERS = stat.S_IRUSR | stat.S_IWUSR
 _BLOCK_BYTES = 512
 _LOOK = b"look"
@@ -52,7 +53,7 @@ class Linking:
         self._is_spare = is_spare
         self._device = os.fstat(folder).st_dev
         self._folder = folder
-        self._mount = _mount_of(folder)
+        self._domain = rename_domain(at(folder, b"."))
         self._is_near: dict[RelPath, bool] = {}
         self._giving = GivableOwners()
         self._knows_files: bool | None = None
@@ -66,7 +67,7 @@ class Linking:
         Raises:
             OSError: there is none.
         """
-        if step.replaced is not None or self._mount is None or not self._is_spare(step.ino):
+        if step.replaced is not None or not self._is_spare(step.ino):
             return None
         if may_be_index(step.path, SIGNATURE):  # git replaces it, and an undo is to see that it has but looked
             return None
@@ -97,18 +98,12 @@ class Linking:
         )
 
     def _lies_near(self, directory: RelPath) -> bool:
-        """Tell whether a directory, as it is after the commit, lies in the same mount as the
-        store.
-        """
+        """Tell whether a link may lead from the store to a directory, as it is after the commit."""
         ground = self._moves.ground(directory)
         try:
-            fd = os.open(os.path.join(self._root, ground), _FLAGS)
+            return self._domain.leads_to(rename_domain(os.path.join(self._root, ground)))
         except OSError:
             return False
-        try:
-            return os.fstat(fd).st_dev == self._device and _mount_of(fd) == self._mount
-        finally:
-            os.close(fd)
 
 
 def shows_one_number(folder: int) -> bool:
@@ -148,14 +143,3 @@ def places_in_base(plan: Plan, directory: bytes) -> dict[int, bytes]:
     linked = {number for number, one in made.items() if one.is_link}
     steps = (step for step in plan.steps if isinstance(step, Create) and step.number in linked)
     return {step.ino: os.path.join(plan.root, step.path) for step in steps}
-
-
-def _mount_of(fd: int) -> int | None:
-    """Return the number of the mount that an open directory is in, None where the kernel does not
-    tell.
-    """
-    try:
-        with open(b"/proc/self/fdinfo/%d" % fd, "rb") as lines:
-            return next((int(line[7:]) for line in lines if line.startswith(b"mnt_id:")), None)
-    except (OSError, ValueError):
-        return None

@@ -31,6 +31,7 @@ from yolofs.system.busy_trees import empty
 from yolofs.system.disks import disk_key
 from yolofs.system.open_trees import OpenTree
 from yolofs.system.plain_files import read_note, replace_note
+from yolofs.system.rename_domains import RenameDomain, rename_domain
 from yolofs.system.syscalls import device_and_mount, open_by_no_link
 
 NOTE = b"far"
@@ -75,7 +76,7 @@ class NotedFolder(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FarFolders:
-    """The folders of one commit, by device and mount.  Close it."""
+    """The folders of one commit, by device, mount and project.  Close it."""
 
     def __init__(self, root: bytes, parking: bytes, name: bytes, moves: Moves) -> None:
         """``parking``: the commit's own directory; ``name``: what the folders are called."""
@@ -83,52 +84,52 @@ class FarFolders:
         self._parking = parking
         self._name = name
         self._moves = moves
-        self._folders: dict[tuple[int, int], Folder | None] = {}
-        self._of_groups: dict[tuple[tuple[int, int], int], Folder] = {}
-        """By device and mount, and by group."""
+        self._folders: dict[RenameDomain, Folder | None] = {}
+        self._of_groups: dict[tuple[RenameDomain, int], Folder] = {}
+        """Those of groups, also by group."""
         self.by_number: list[Folder] = []
         """In the order in which they were made."""
         self._noted: list[NotedFolder] = []
 
-    def folder_on(self, mount: tuple[int, int], directory: RelPath) -> Folder | None:
-        """Return the folder on a mount of a device (the numbers of both), made if need be; None if
-        there is no place for one.
+    def folder_in(self, domain: RenameDomain, directory: RelPath) -> Folder | None:
+        """Return the folder from which a rename leads to a domain, made if need be; None if there
+        is no place for one.
 
         ``directory`` is one of base there, as it is before the first step.
 
         Raises:
             OSError: it cannot be made.
         """
-        if mount not in self._folders:
-            self._folders[mount] = self._make(mount, directory)
-        return self._folders[mount]
+        if domain not in self._folders:
+            self._folders[domain] = self._make(domain, directory)
+        return self._folders[domain]
 
-    def of_group(self, gid: int, mount: tuple[int, int], directory: RelPath) -> Folder | None:
-        """Return a folder on a mount whose new files get a group that the user is not in; it is
-        made if need be.
+    def of_group(self, gid: int, domain: RenameDomain, directory: RelPath) -> Folder | None:
+        """Return such a folder whose new files get a group that the user is not in; it is made if
+        need be.
 
-        ``directory`` is one of base on that mount, as it is before the first step.  None if it does
-        not give what is made in it the group, or if there is no place for the folder.
+        ``directory`` is one of base in that domain, as it is before the first step.  None if it
+        does not give what is made in it the group, or if there is no place for the folder.
 
         Raises:
             OSError: it cannot be made.
         """
-        folder = self._of_groups.get((mount, gid))
+        folder = self._of_groups.get((domain, gid))
         if folder is not None:
             return folder
-        is_near = mount == device_and_mount(self._parking)
-        for place in self._above(mount, directory):
+        is_near = domain == rename_domain(self._parking)
+        for place in self._above(domain, directory):
             if not gives_group(os.lstat(os.path.join(self._root, place)), gid):
                 continue
             if not self._may_write(place) or not (is_near or self._moves.after(place) == place):
                 continue
             name = b"%b-%d" % (self._name, len(self.by_number))
-            folder = self._of_groups[mount, gid] = self._make_in(place, name, is_near=is_near)
+            folder = self._of_groups[domain, gid] = self._make_in(place, name, is_near=is_near)
             return folder
         return None
 
-    def _make(self, mount: tuple[int, int], directory: RelPath) -> Folder | None:
-        for place in self._places(mount, directory):
+    def _make(self, domain: RenameDomain, directory: RelPath) -> Folder | None:
+        for place in self._places(domain, directory):
             return self._make_in(place, self._name)
         return None
 
@@ -151,20 +152,20 @@ class FarFolders:
         self.by_number.append(folder)
         return folder
 
-    def _places(self, mount: tuple[int, int], directory: RelPath) -> Iterator[RelPath]:
-        """Yield directories at and above one, on its mount, that stay and may be written in, the
+    def _places(self, domain: RenameDomain, directory: RelPath) -> Iterator[RelPath]:
+        """Yield directories at and above one, in its domain, that stay and may be written in, the
         topmost first.
         """
-        for place in self._above(mount, directory):
+        for place in self._above(domain, directory):
             if self._moves.after(place) != place:
                 return  # it moves or goes, and so does all below it
             if self._may_write(place):
                 yield place
 
-    def _above(self, mount: tuple[int, int], directory: RelPath) -> Sequence[RelPath]:
-        """Return a directory and those above it on its mount, the topmost first."""
+    def _above(self, domain: RenameDomain, directory: RelPath) -> Sequence[RelPath]:
+        """Return a directory and those above it in its domain, the topmost first."""
         places: list[RelPath] = []
-        while device_and_mount(os.path.join(self._root, directory)) == mount:
+        while rename_domain(os.path.join(self._root, directory)) == domain:
             places.insert(0, directory)
             if not directory:
                 break

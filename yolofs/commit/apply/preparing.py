@@ -33,6 +33,7 @@ from yolofs.store.copying import at
 from yolofs.store.interfaces import StoreFiles
 from yolofs.store.restored import InodeCtime
 from yolofs.system import syscalls
+from yolofs.system.rename_domains import RenameDomain, rename_domain
 
 
 class Preparing(Places):
@@ -61,9 +62,9 @@ class Preparing(Places):
         """
         self._as_seen = AsSeen({})
         self._unseen: frozenset[RelPath] = frozenset()
-        self._home = syscalls.device_and_mount(at(self._new.fd, b"."))
-        self._mount_of: dict[RelPath, tuple[int, int]] = {ROOT: syscalls.device_and_mount(plan.root)}
-        """Device and mount, by directory of base."""
+        self._home = rename_domain(at(self._new.fd, b"."))
+        self._domain_of: dict[RelPath, RenameDomain] = {ROOT: rename_domain(plan.root)}
+        """By directory of base."""
         self._far = FarFolders(plan.root, directory, far_folder_prefix(directory), self._moves)
 
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, where: object) -> None:
@@ -239,8 +240,7 @@ class Preparing(Places):
         above = split(step.path)[0]
         while (there := self._moves.before(above)) is None:
             above = split(above)[0]
-        mount = syscalls.device_and_mount(os.path.join(self._plan.root, there))
-        return self._far.of_group(owner[1], mount, there)
+        return self._far.of_group(owner[1], rename_domain(os.path.join(self._plan.root, there)), there)
 
     def _make_empty(self, step: MakeDirectory, folder: int, name: bytes) -> None:
         """Make a new directory in an open folder, which its owner may work in; a step gives it its
@@ -262,23 +262,23 @@ class Preparing(Places):
             os.umask(umask)
 
     def _folder_near(self, directory: RelPath) -> Folder | None:
-        """Return a folder on the device and mount of a directory, there or to be made, None if
+        """Return a folder from which a rename leads to a directory, there or to be made, None if
         there is no place for one.
 
         A guess will do: what turns out to go to another device is copied.
         """
         missing: list[RelPath] = []
         there = directory
-        while there not in self._mount_of:
+        while there not in self._domain_of:
             with contextlib.suppress(OSError):
-                self._mount_of[there] = syscalls.device_and_mount(os.path.join(self._plan.root, there))
+                self._domain_of[there] = rename_domain(os.path.join(self._plan.root, there))
                 break
             missing.append(there)
             there = split(there)[0]
-        mount = self._mount_of[there]
+        domain = self._domain_of[there]
         for path in missing:
-            self._mount_of[path] = mount
-        return self._new if mount == self._home else self._far.folder_on(mount, there)
+            self._domain_of[path] = domain
+        return self._new if self._home.leads_to(domain) else self._far.folder_in(domain, there)
 
     def _note_attributes(self, index: int, step: Step) -> None:
         """Note the extended attributes of what a step (with its index) brings in or changes."""

@@ -16,7 +16,7 @@ from yolofs.commit.apply import other_devices
 from yolofs.commit.apply.other_devices import NotedFolder
 from yolofs.paths import RelPath
 from yolofs.system import syscalls
-from yolofs.system.syscalls import device_and_mount
+from yolofs.system.rename_domains import rename_domain
 
 pytestmark = pytest.mark.root_only
 
@@ -64,7 +64,7 @@ def test_there_is_no_group_folder_where_no_directory_gives_the_group(place: Path
     def act() -> None:
         found = folders(place)
         assert folder_of(found, place, b"own") is None
-        assert found.of_group(GROUP + 1, device_and_mount(bytes(place / "base")), RelPath(b"shared")) is None
+        assert found.of_group(GROUP + 1, rename_domain(bytes(place / "base")), RelPath(b"shared")) is None
         (place / "base/shared").chmod(0o2555)
         (place / "base/shared/sub").chmod(0o2555)
         assert folder_of(found, place, b"shared/sub") is None

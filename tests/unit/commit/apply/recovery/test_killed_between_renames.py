@@ -34,7 +34,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a se
 def scribe(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[CommitScribe]:
     """A base in which the directory ``far`` lies on another device, or on the same."""
     if request.param == DEVICES[2]:
-        monkeypatch.setattr(FarFolders, "folder_on", lambda *_: None)
+        monkeypatch.setattr(FarFolders, "folder_in", lambda *_: None)
     root = tmp_path / "base"
     (root / "far").mkdir(parents=True)
     with mounted_disk(root / "far") if request.param != DEVICES[0] else nullcontext():
