@@ -249,7 +249,7 @@ def _launched(project: bytes, directory: bytes, settings: Settings) -> StartedDa
 
 def _check_root(root: bytes, settings: Settings) -> None:
     if root != b"/":
-        hint = "commit or abort what is staged, then: yolofs unmount, and yolofs mount --root /"
+        hint = "yolofs unmount, then: yolofs mount --root /; if something is staged, commit or abort it before"
         if settings.root != "/":
             hint += f"; root in .yolofs.toml is {display(os.fsencode(settings.root))}"
         raise SandboxError(
