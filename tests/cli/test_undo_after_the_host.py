@@ -66,6 +66,27 @@ def test_an_undo_names_files_in_a_directory_that_the_host_moved_and_what_to_do(
     assert (project / "dir/b.txt").read_text() == "b\n"
 
 
+def test_a_new_file_in_a_directory_that_the_host_has_moved_is_named_and_undone_once_that_is_back(
+    yolofs: Program,
+) -> None:
+    project = yolofs.project
+    before = looks(project)
+    view = CoreDriver(bytes(project))
+    view.create(b"dir/new", b"new\n", 0o644)
+    view.mkdir(b"dir/more", 0o755)
+    view.close()
+    yolofs("commit", "--yes")
+    (project / "dir").rename(project / "elsewhere")
+    why = f"the host has moved or removed its directory {project}/dir since; put that back, then: yolofs undo 1"
+    stays = [{"path": f"{project}/dir/{name}", "reason": why} for name in ("more", "new")]
+    assert yolofs("undo", "1", "--yes", "--json", code=16).json["stays"] == stays
+    assert f"stays: {project}/dir/new: {why}" in yolofs("undo", "1", "--dry-run", code=16).err
+    assert (project / "elsewhere/new").exists()
+    (project / "elsewhere").rename(project / "dir")
+    yolofs("undo", "1", "--yes")
+    assert looks(project) | {".": before["."]} == before  # its time is the host's
+
+
 def test_an_undo_stages_no_removal_of_a_directory_that_the_host_has_moved(committed: Committed) -> None:
     yolofs, _ = committed
     project = yolofs.project

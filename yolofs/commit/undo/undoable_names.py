@@ -328,7 +328,8 @@ class UndoableNames(LeftByCommit):
         st = self._base.look(step.path)
         is_moved = isinstance(step, Place) and step.number in self._applied.parks
         lost = self._lost_at(split(step.path)[0])
-        if lost is not None and (is_moved or getattr(step, "replaced", None) is not None):
+        has_own_reason = is_moved or getattr(step, "replaced", None) is not None
+        if lost is not None and (has_own_reason or not self._went_with(lost, step.path)):
             self._blame(step.path, self._why_lost(lost, "its directory", "that"))
             self._blocked.add(step.path)
             return
@@ -368,6 +369,12 @@ class UndoableNames(LeftByCommit):
         an undo of a part of this one.
         """
         return all(one.takes_back for one in self._touching(path, ()))
+
+    def _went_with(self, lost: RelPath, path: RelPath) -> bool:
+        """Tell whether something new is taken for gone as the directory ``lost`` is, in which it
+        was: the commit has brought that directory, or an undo of a part has taken this away.
+        """
+        return lost in self._arrivals or next(self._touching(path, ()), None) is not None
 
     def _is_back(self, inode: int | None, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether base has at a path what the commit took away or replaced there, by its
