@@ -305,26 +305,27 @@ def built_in(home: bytes, configured: str) -> BuiltIn:
     """
     fixed: list[tuple[Pattern, Mark]] = []
     below_homes: list[tuple[Pattern, Mark]] = []
-    depth = len(parse_pattern("~", b"/", home))
+    top = parse_pattern("~", b"/", home)
+    has_settings_elsewhere = configured.startswith("/")
     for row in rows():
-        if row.pattern.startswith("**/"):
+        first, *names = row.names
+        if first == ANY_DEPTH:
             continue
-        names = parse_pattern(row.pattern, b"/", home)
-        fixed.append((names, row.mark))
-        if row.pattern[0] == "~":
-            below_homes.append((names[depth:], row.mark))
-        if configured.startswith("/") and row.pattern.startswith(_SETTINGS):  # which the user has elsewhere, too
+        below = tuple(names)
+        fixed.append((top + below if first == b"~" else below, row.mark))
+        if first == b"~":
+            below_homes.append((below, row.mark))
+        if has_settings_elsewhere and row.pattern.startswith(_SETTINGS):
             fixed.append((parse_pattern(configured + "/" + row.pattern.removeprefix(_SETTINGS), b"/", home), row.mark))
-    git = [(parse_pattern(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
-    return BuiltIn(
-        tuple((names[1:], mark) for names, mark in (*git, *_rows_anywhere())), tuple(fixed), tuple(below_homes)
-    )
+    git = [(tuple(row.names[1:]), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
+    anywhere = [(names[1:], mark) for names, mark in _rows_anywhere()]
+    return BuiltIn((*git, *anywhere), tuple(fixed), tuple(below_homes))
 
 
 @functools.cache
 def _rows_anywhere() -> tuple[tuple[Pattern, Mark], ...]:
     """Return the built-in patterns that may begin anywhere; git's are not among them."""
-    return tuple((parse_pattern(row.pattern, b"/", b"/"), row.mark) for row in rows() if row.pattern.startswith("**/"))
+    return tuple((tuple(row.names), row.mark) for row in rows() if row.pattern.startswith("**/"))
 
 
 def _is_anywhere(names: Pattern) -> bool:

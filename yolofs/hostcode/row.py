@@ -15,6 +15,14 @@ class Row(msgspec.Struct, frozen=True):
     mark: Mark
     reason: str = ""
 
+    @property
+    def names(self) -> list[bytes]:
+        """The names of the pattern, of which the first is ``~``, ``**`` or nothing.
+
+        A pattern of the table is written as short as can be, but for ``**`` at its end.
+        """
+        return self.pattern.removesuffix("/**").encode().split(b"/")
+
 
 class Topic(msgspec.Struct, frozen=True):
     """Lines about one thing."""

@@ -58,23 +58,26 @@ class Links:
         their directories.
         """
         fixed = [line for line in lines if line[0][:1] != (ANY_DEPTH,)]
-        listed = self._listed(Counter([names[:-1] for names, _ in fixed]))
+        known = self._known_names(Counter([names[:-1] for names, _ in fixed]))
         for names, mark in fixed:
-            there = listed.get(names[:-1])
-            if there is not None and names[-1].lower() not in there and not is_wild(names[-1]):
+            if _is_absent(names, known[names[:-1]]):
                 continue  # as most of hundreds: nothing is there, and no link leads on
             looks_in = names[: len(self._top)] == self._top or mark is Mark.LISTED  # the system's own are many
             yield from self._elsewhere(names, mark, looks_in=looks_in)
 
-    def _listed(self, asked: Mapping[Pattern, int]) -> dict[Pattern, frozenset[bytes]]:
-        """Return the names in those directories about which many patterns are, and that no link
-        leads to.
+    def _known_names(self, asked: Mapping[Pattern, int]) -> dict[Pattern, frozenset[bytes] | None]:
+        """Return the names in directories, each ``asked`` for by so many patterns: of those with
+        many, and none of those that are missing by what the others hold.  None stands for names
+        that are not known, or that a link leads to.
         """
-        listed: dict[Pattern, frozenset[bytes]] = {}
-        for directory, count in asked.items():
-            if count >= _WORTH_LISTING and (names := self._names_in(directory)) is not None:
-                listed[directory] = names
-        return listed
+        known = {names: self._names_in(names) for names, count in asked.items() if count >= _WORTH_LISTING}
+        known.setdefault((), None)
+        for directory in asked:
+            for length in range(1, len(directory) + 1):
+                names = directory[:length]
+                if names not in known:
+                    known[names] = frozenset() if _is_absent(names, known[names[:-1]]) else None
+        return known
 
     def _names_in(self, directory: Pattern) -> frozenset[bytes] | None:
         """Return the names in a directory, in lower case, as some disks find them in any; None if a
@@ -251,6 +254,11 @@ class Links:
         touched.
         """
         return self._base.root if path == self._mountpoint else self._links.target(path)
+
+
+def _is_absent(names: Pattern, there: frozenset[bytes] | None) -> bool:
+    """Tell whether nothing is at a pattern, by the names in its directory; None: not known."""
+    return there is not None and (not there or (names[-1].lower() not in there and not is_wild(names[-1])))
 
 
 def _names(path: bytes) -> list[bytes]:

@@ -14,9 +14,10 @@ import pytest
 from tests.support.core_in_python import core_in_python
 from tests.support.scribe import Scribe
 from tests.unit.hostcode.found_marks import EVIL, marks, write
-from yolofs.hostcode.code_files import CodeFileTable
+from yolofs.hostcode.code_files import CodeFileTable, built_in
 from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.mark_finder import MarkFinder
+from yolofs.hostcode.table_links import Links
 from yolofs.paths import RelPath
 from yolofs.store.base import Base
 from yolofs.text.path_patterns import parse_pattern
@@ -556,8 +557,33 @@ def test_every_pattern_of_the_table_stands_once() -> None:
 
     patterns = [row.pattern for row in (*GIT_ROWS, *rows())]
     assert len(set(patterns)) == len(patterns)
-    assert all(parse_pattern(pattern, b"/", b"/h") for pattern in patterns)
     assert all(pattern.startswith(("/", "~/", "**/")) for pattern in patterns)
+    for row in (*GIT_ROWS, *rows()):
+        below = parse_pattern(row.pattern, b"/", b"/~")  # of which each name is as it is written
+        assert row.names == [*([b""] if row.pattern.startswith("/") else []), *below]
+
+
+def test_no_directory_is_looked_for_that_the_one_above_does_not_list(
+    scribe: Scribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of a thousand lines names many: a status would take a tenth longer."""
+    looked_at: list[bytes] = []
+    really_read = os.readlink
+
+    def reading(path: bytes) -> bytes:
+        looked_at.append(path)
+        return really_read(path)
+
+    home = os.path.join(scribe.base.root, b"home/u")
+    os.makedirs(home + b"/.pyenv")
+    os.symlink(b"../p/version", home + b"/.pyenv/version")
+    monkeypatch.setattr(os, "readlink", reading)
+    links = Links(scribe.base, home + b"/p", home, None)
+    places = dict(links.fixed(built_in(home, "").fixed))
+    below = {path.removeprefix(home + b"/") for path in looked_at if path.startswith(home + b"/")}
+    assert b".pyenv/version" in below
+    assert parse_pattern(os.fsdecode(home + b"/p/version"), b"/", b"/") in places
+    assert not [path for path in below if path.startswith((b".rbenv", b".config/"))]
 
 
 def test_what_a_link_among_the_commands_leads_to_is_a_command(scribe: Scribe) -> None:
