@@ -33,12 +33,12 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
     missing at the end in the same way; .yolofs/lost keeps the staged files that only these lines
     named.
 
-    A line that was changed, is missing, is there twice or stands in another's place is damage, and
-    no other command goes on. --repair cuts the journal before that line. With --keep-rest only the
-    changes of bad and missing lines are lost; doctor refuses this if what is left contradicts
-    itself, or if a travel in it might now lead elsewhere. In both cases doctor first copies
-    everything from there on to journal.torn. --repair --keep-rest writes a damaged first line anew,
-    if the other lines tell what it was.
+    A line that was changed, is missing, is there twice, stands in another's place or contradicts
+    those before it is damage, and no other command goes on. --repair cuts the journal before that
+    line. With --keep-rest only the changes of bad and missing lines are lost; doctor refuses this
+    if what is left contradicts itself, or if a travel in it might now lead elsewhere. In both cases
+    doctor first copies everything from there on to journal.torn. --repair --keep-rest writes a
+    damaged first line anew, if the other lines tell what it was.
 
     If the journal is missing, the names of what is staged are lost. --repair begins an empty
     journal, and keeps the staged files in .yolofs/lost, under numbers.

@@ -15,6 +15,7 @@ from yolofs.journal.journal import Journal
 from yolofs.paths import display
 from yolofs.session.archive import journal_loss
 from yolofs.session.opening.lock import session_locked
+from yolofs.session.opening.misfits import find_bad_line
 from yolofs.session.opening.salvage import (
     KeptLines,
     begin_empty_journal,
@@ -72,7 +73,7 @@ def repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
             return
         if keeps_rest and os.path.lexists(path) and not _mend_first_line(directory, yes=yes, instead=instead):
             return
-        damage = Journal.find_damage(path)
+        damage = find_bad_line(path)
         if damage is None:
             _go_on_without(directory, yes=yes, instead=instead)
             return
@@ -91,7 +92,7 @@ def repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
                 "can be found in journal.torn now"
             )
             return
-        Journal.repair(path)
+        Journal.repair(path, damage)
         say(f"cut; {cuts.record_text(damage.cut_lines)} from there on can be found in journal.torn now")
 
 

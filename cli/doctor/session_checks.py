@@ -24,6 +24,7 @@ from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import commit_directory, journal_loss
 from yolofs.session.history.chapters import chapters
 from yolofs.session.opening.lock import session_locked
+from yolofs.session.opening.misfits import find_bad_line
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state.hard_links import find_misnamed
 from yolofs.state.tree import Staged, Tree
@@ -116,7 +117,7 @@ def _allow_other() -> CheckFinding:
 def _journal(directory: bytes) -> CheckFinding:
     path = os.path.join(directory, b"journal")
     try:
-        damage = Journal.find_damage(path)
+        damage = find_bad_line(path)
     except FileNotFoundError:
         lost = journal_loss(directory)
         if lost is not None:

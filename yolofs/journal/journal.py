@@ -504,11 +504,12 @@ class Journal:
             return journal_damage.find(journal._fd, journal.form)
 
     @classmethod
-    def repair(cls, path: bytes) -> Damage | None:
+    def repair(cls, path: bytes, damage: Damage | None = None) -> Damage | None:
         """Cut the journal before its first bad line and move the rest, byte for byte, to
         ``journal.torn``.
 
-        Returns what was cut, None if the journal is sound.
+        Returns what was cut, None if the journal is sound.  ``damage`` says where, if not at a line
+        that is bad in itself.
 
         Danger: the store inodes that only the cut records name look unreferenced from now on;
         whoever collects the store next deletes the staged data in them.
@@ -518,7 +519,7 @@ class Journal:
             OSError: it cannot be read or written.
         """
         with cls._open(path, read_only=False) as journal:
-            damage = journal_damage.find(journal._fd, journal.form)
+            damage = damage or journal_damage.find(journal._fd, journal.form)
             if damage is not None:
                 journal_file.move_tail(journal._fd, path, damage.offset_bytes)
                 journal_length.write(path, journal.form.key, damage.line_number - 2)

@@ -72,12 +72,13 @@ def find(fd: int, form: JournalForm) -> Damage | None:
                 is_wrong = not has_right_checksum(line, form.stamp(number))
                 reason = explain(fd, form, offset, number) if is_wrong else error.message
                 is_torn = is_wrong and end == file_size and not is_misplaced(line, form, number)
-                return _damage(fd, offset, number, reason, is_torn=is_torn)
+                return damage_at(fd, offset, number, reason, is_torn=is_torn)
             offset, number = end, number + 1
-    return None if offset == file_size else _damage(fd, offset, number, "the line is cut", is_torn=True)
+    return None if offset == file_size else damage_at(fd, offset, number, "the line is cut", is_torn=True)
 
 
-def _damage(fd: int, offset: int, number: int, reason: str, *, is_torn: bool) -> Damage:
+def damage_at(fd: int, offset: int, number: int, reason: str, *, is_torn: bool = False) -> Damage:
+    """Return what a cut before record ``number``, which stands at ``offset``, takes off."""
     tail = read_tail(fd, offset)
     return Damage(offset, number + 1, len(tail), reason, line_count(tail), is_torn)
 

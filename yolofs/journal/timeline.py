@@ -101,7 +101,10 @@ class Timeline:
                 self._newest[marker.name] = number
         else:
             if marker.generation >= number:
-                raise JournalError(f"generation {number} travels to generation {marker.generation}, which is not older")
+                raise JournalError(
+                    f"generation {number} travels to generation {marker.generation}, which is not older",
+                    hint="yolofs doctor --repair",
+                )
             self._shown.append(self._shown[marker.generation])
             if not marker.is_anew:
                 self._last_travel = number

@@ -9,6 +9,7 @@ Opening it::
       lock           its holder alone changes the session
       earlier_versions sessions that lay in the project, as ``.yolofs/``
       moved_project  goes on in the place that the project was moved to
+      misfits        finds what is wrong with a journal, and where
       salvage        repairing a damaged journal
     interrupted      a commit that stopped half way
     forget           removing a session

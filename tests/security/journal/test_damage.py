@@ -26,6 +26,10 @@ from tests.security.journal.damaged import (
 )
 from tests.support.fault_points import points
 from tests.support.program import Program
+from yolofs.journal.codec import encode
+from yolofs.journal.journal import Journal
+from yolofs.journal.records import Delete, Stage, Travel
+from yolofs.paths import Generation, RelPath, StoreIno
 
 pytestmark = pytest.mark.mount
 
@@ -77,6 +81,37 @@ def test_a_repair_cuts_there_keeps_the_rest_and_the_session_goes_on(yolofs: Prog
     assert (yolofs.session / "journal.torn").read_bytes().endswith(before[len(good) :] + b"\n")
     stage(yolofs, "later")
     assert "A  later" in yolofs("status").out
+
+
+def misfit_record(number: int, stamp: int) -> bytes:
+    return encode(Stage(number, RelPath(b"dir/inside"), StoreIno(1 << 20)), stamp)
+
+
+def misfit_travel(number: int, stamp: int) -> bytes:
+    return encode(Travel(number, Generation(number)), stamp)
+
+
+@pytest.mark.parametrize("misfit", [misfit_record, misfit_travel], ids=lambda misfit: misfit.__name__)
+def test_a_sound_line_that_contradicts_those_before_it_is_cut_off_too(
+    yolofs: Program, misfit: Callable[[int, int], bytes]
+) -> None:
+    before = changes_of(yolofs)
+    good = journal_of(yolofs).read_bytes()
+    form = Journal.form_of(bytes(journal_of(yolofs)))
+    first = len(lines_of(yolofs))
+    gone = encode(Delete(1, RelPath(b"dir")), form.stamp(first))
+    after = encode(Delete(1, RelPath(b"one")), form.stamp(first + 2))
+    journal_of(yolofs).write_bytes(good + gone + misfit(1000, form.stamp(first + 1)) + after)
+    assert "yolofs doctor --repair" in yolofs.refused("status", code=6)
+    found = finding(yolofs, "journal", code=1)
+    assert found["message"].startswith(f"line {first + 2} (byte {len(good + gone)}) is bad: ")
+    assert "contradicts itself" in yolofs("doctor", "--repair", "--keep-rest", "--yes", code=6).err
+    assert f"line {first + 2} of the journal" in yolofs("doctor", "--repair", "--yes").err
+    assert journal_of(yolofs).read_bytes() == good + gone
+    assert (yolofs.session / "journal.torn").read_bytes().endswith(after + b"\n")
+    assert changes_of(yolofs) == before
+    stage(yolofs, "later")
+    assert "A  later" in changes_of(yolofs)
 
 
 # ---- keeping the rest

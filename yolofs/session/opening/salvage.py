@@ -19,11 +19,9 @@ from yolofs.journal.cuts import Cut
 from yolofs.journal.header import HEADER_1, KEY_LIMIT, JournalForm, header, is_newer, read_header
 from yolofs.journal.journal import Journal
 from yolofs.journal.journal_damage import Damage
-from yolofs.journal.records import Snapshot, Travel
-from yolofs.journal.timeline import Timeline
 from yolofs.paths import StoreIno, display
 from yolofs.session.archive import inodes_without_journal, numbers_of_ended_journals, replace_journal, store_numbers
-from yolofs.state.tree import Tree
+from yolofs.session.opening.misfits import find_misfit
 from yolofs.store.store import Store
 from yolofs.system.plain_files import is_there
 
@@ -141,13 +139,10 @@ def keep_rest(path: bytes, damage: Damage) -> KeptLines:
     with open(path, "rb") as file:
         good = b"".join(journal_file.read_bytes_between(file.fileno(), 0, damage.offset_bytes))
     repaired = _write_beside(path, [good, *map(with_checksum, rest.bodies, stamps)])
-    try:
-        _check(repaired)
-    except JournalError as error:
+    misfit = find_misfit(repaired)
+    if misfit is not None:
         os.unlink(repaired)
-        raise JournalError(
-            f"what is left of {display(path)} contradicts itself: {error.message}", hint=_HINT
-        ) from error
+        raise JournalError(f"what is left of {display(path)} contradicts itself: {misfit.reason}", hint=_HINT)
     journal_file.keep_tail(path, damage.offset_bytes, _tail(path, damage.offset_bytes))
     os.rename(repaired, path)
     journal_file.sync_directory_of(path)
@@ -282,18 +277,3 @@ def _set_aside(directory: bytes, numbers: Sequence[StoreIno]) -> bytes | None:
     for made in (place + b"/.", place, os.path.dirname(place)):
         journal_file.sync_directory_of(made)
     return place
-
-
-def _check(path: bytes) -> None:
-    """Check that a journal comes to a state.
-
-    Raises:
-        JournalError: it does not.
-    """
-    with Journal.open(path, read_only=True) as journal:
-        timeline = Timeline(at.marker for at in journal.markers)
-        tree = Tree()
-        for segment in timeline.live_segments:
-            for record in journal.read_segment(segment):
-                if not isinstance(record, Snapshot | Travel):
-                    tree.apply(record)
