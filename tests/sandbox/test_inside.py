@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -21,6 +22,7 @@ from yolofs.session import feedback
 pytestmark = pytest.mark.mount
 
 YOLOFS = shlex.join(COMMAND)
+END = "-- the end of one script --"
 SHELL = (*COMMAND[: COMMAND.index("-m")], "-c", Path(forking_shell.__file__).read_text())
 
 
@@ -29,17 +31,47 @@ def inside(yolofs: Program, script: str, code: int = 0) -> Done:
     return yolofs("run", "--no-review", *SHELL, script, code=code)
 
 
-def test_status_diff_and_log_inside_show_what_is_staged(yolofs: Program) -> None:
-    (yolofs.project / "file").write_text("old\n")
-    done = inside(yolofs, "echo new > file; y status --json | head -1; y diff -- file; y log -v | tail -1")
+def each_inside(yolofs: Program, *scripts: str) -> list[Done]:
+    """Run shell scripts in one sandbox, one after the other; return what each has said."""
+    each = "".join(f"(\n{script}\n)\necho {END} $?; echo {END} >&2\n" for script in scripts)
+    done = inside(yolofs, each)
+    *errors, _ = done.err.split(f"{END}\n")
+    parts = re.split(rf"{END} (\d+)\n", done.out)
+    said = zip(parts[:-1:2], parts[1::2], errors, strict=True)
+    found = [Done(int(code), out, err) for out, code, err in said]
+    assert len(found) == len(scripts)
+    return found
+
+
+COMMANDS_OF_THE_USER = [name for name in COMMANDS if name not in (*COMMANDS_INSIDE, "run", "shell", "hook")]
+LOOKS = {
+    "status, diff and log": "echo new > file; y status --json | head -1; y diff -- file; y log -v | tail -1",
+    "a path": "mkdir -p sub/dir; cd sub/dir; echo x > here; y diff --list -- here",
+    "an error": "y travel nowhere",
+    "for the user": "\n".join(f'y {command}; echo "{command} $?"' for command in COMMANDS_OF_THE_USER),
+    "no command": "y stauts",
+}
+
+
+@pytest.fixture(scope="module")
+def looks(shared: Program) -> dict[str, Done]:
+    """Return what each of some scripts has said, which were run in one sandbox."""
+    (shared.project / "file").write_text("old\n")
+    found = each_inside(shared, *LOOKS.values())
+    with connected(shared) as client:
+        client.travel("base", force=True)
+    return dict(zip(LOOKS, found, strict=True))
+
+
+def test_status_diff_and_log_inside_show_what_is_staged(looks: dict[str, Done]) -> None:
+    done = looks["status, diff and log"]
     assert done.out.startswith("{\n")
     assert "-old\n+new\n" in done.out
     assert "stage     file" in done.out
 
 
-def test_paths_are_those_of_the_directory_inside(yolofs: Program) -> None:
-    done = inside(yolofs, "mkdir -p sub/dir; cd sub/dir; echo x > here; y diff --list -- here")
-    assert "A  sub/dir/here" in done.out
+def test_paths_are_those_of_the_directory_inside(looks: dict[str, Done]) -> None:
+    assert "A  sub/dir/here" in looks["a path"].out
 
 
 def test_snapshot_and_travel_work(yolofs: Program) -> None:
@@ -69,16 +101,16 @@ hook
     assert last == "{}"  # nothing new: the command is run as it is
 
 
-def test_a_command_inside_has_the_error_and_exit_code_of_one_outside(yolofs: Program) -> None:
-    done = inside(yolofs, "y travel nowhere", code=7)
+def test_a_command_inside_has_the_error_and_exit_code_of_one_outside(looks: dict[str, Done]) -> None:
+    done = looks["an error"]
+    assert done.code == 7
     assert "yolofs: there is no snapshot named nowhere" in done.err
 
 
-def test_commands_for_the_user_are_refused_inside_a_sandbox(yolofs: Program) -> None:
-    commands = [name for name in COMMANDS if name not in (*COMMANDS_INSIDE, "run", "shell", "hook")]
-    done = inside(yolofs, "\n".join(f'y {command}; echo "{command} $?"' for command in commands))
-    assert done.out.splitlines() == [f"{command} 2" for command in commands]
-    for command in commands:
+def test_commands_for_the_user_are_refused_inside_a_sandbox(looks: dict[str, Done]) -> None:
+    done = looks["for the user"]
+    assert done.out.splitlines() == [f"{command} 2" for command in COMMANDS_OF_THE_USER]
+    for command in COMMANDS_OF_THE_USER:
         assert f"yolofs {command} is for the user" in done.err
 
 
@@ -120,14 +152,16 @@ def test_whoever_connects_again_and_again_does_not_fill_the_log(tmp_path: Path) 
 
 
 def test_no_other_socket_or_project_lets_a_command_inside_abort(yolofs: Program) -> None:
-    for script in (
+    scripts = (
         "YOLOFS_SOCKET= y abort --yes",
         f"y -C {yolofs.project} abort --yes",
         "unset YOLOFS_SOCKET; y abort --yes",
-    ):
-        done = yolofs("run", "--no-review", "bash", "-c", f'y() {{ {YOLOFS} "$@"; }}; echo x > kept; {script}; true')
-        assert "yolofs: " in done.err
-        assert yolofs("run", "cat", "kept").out == "x\n"
+    )
+    each = "; ".join(f"echo x > kept; {script}; echo end >&2; cat kept" for script in scripts)
+    done = yolofs("run", "--no-review", "bash", "-c", f'y() {{ {YOLOFS} "$@"; }}; {each}')
+    assert ["yolofs: " in err for err in done.err.split("end\n")] == [True, True, True, False]
+    assert done.out == "x\n" * 3
+    assert yolofs("run", "--no-review", "cat", "kept").out == "x\n"
 
 
 def test_commands_inside_show_no_hidden_path_and_print_no_closed_file(yolofs: Program) -> None:
@@ -142,14 +176,14 @@ def test_commands_inside_show_no_hidden_path_and_print_no_closed_file(yolofs: Pr
         "-c",
         "for f in concealed denied open; do echo secret-$f > $f; done; mv concealed hid2",
     )
-    for name, state in (("concealed", "hidden"), ("hid2", "hidden"), ("denied", "deny")):
-        yolofs("rule", state, name)
+    yolofs("rule", "hidden", "concealed", "hid2")
+    yolofs("rule", "deny", "denied")
     try:
-        done = inside(
+        done, hunks = each_inside(
             yolofs,
             "y status; y diff; y log; y log -v; y diff --json; y status --json; y status --hidden; y diff --hidden",
+            "y hunks; y hunks --json; y hunks --hidden --list",
         )
-        hunks = inside(yolofs, "y hunks; y hunks --json; y hunks --hidden --list")
     finally:
         for name in ("concealed", "hid2", "denied"):
             yolofs("rule", "unset", name)
@@ -188,8 +222,11 @@ def test_two_versions_of_what_is_hidden_or_may_not_be_read_are_not_shown(yolofs:
     for name, state in (("concealed", "hidden"), ("denied", "deny")):
         yolofs("rule", state, name)
     try:
-        done = inside(yolofs, "; ".join(f"y diff base:{name} :{name}" for name in ("concealed", "denied", "shown")))
-        absent = inside(yolofs, "y diff base:absent-one :absent-one; true")
+        done, absent = each_inside(
+            yolofs,
+            "; ".join(f"y diff base:{name} :{name}" for name in ("concealed", "denied", "shown")),
+            "y diff base:absent-one :absent-one",
+        )
     finally:
         for name in ("concealed", "denied"):
             yolofs("rule", "unset", name)
@@ -209,14 +246,14 @@ def test_records_of_what_is_hidden_are_not_counted(yolofs: Program) -> None:
             yolofs("snapshot", "counted")
     outside = yolofs("timeline", "--json").json
     assert (outside["generations"][-1]["records"], outside["records_since"]) == (3, 3)
-    for name in ("kept-from-it", "after"):
-        yolofs("rule", "hidden", f"concealed.{name}")
+    concealed = [f"concealed.{name}" for name in ("kept-from-it", "after")]
+    yolofs("rule", "hidden", *concealed)
     try:
         script = "y timeline --json > t.json; y timeline > t; y status > s; cat t.json t s; rm t.json t s"
         done = yolofs("run", "--no-review", "--no-snapshot", *SHELL, script)
     finally:
-        for name in ("kept-from-it", "after"):
-            yolofs("rule", "unset", f"concealed.{name}")
+        for name in concealed:
+            yolofs("rule", "unset", name)
     timeline, end = json.JSONDecoder().raw_decode(done.out)
     # what the script itself has made until then: t.json
     assert (timeline["generations"][-1]["records"], timeline["records_since"]) == (1, 2)
@@ -257,12 +294,13 @@ def test_older_versions_runs_and_origins_are_seen_but_nothing_that_is_hidden(yol
     (yolofs.project / "closed").mkdir()
     (yolofs.project / "closed/below").write_text("x\n")
     yolofs("run", "--no-review", "--name", "called so", "sh", "-c", "echo new > shown # with a secret")
-    for name, state in (("concealed", "hidden"), ("denied", "deny"), ("closed", "deny")):
-        yolofs("rule", state, name)
+    yolofs("rule", "hidden", "concealed")
+    yolofs("rule", "deny", "denied", "closed")
     try:
-        done = inside(yolofs, "y cat base:shown; y ls base:.; y ls -R :.; y blame shown; y runs; y runs --json")
-        refused = inside(
-            yolofs, "for w in 'cat :denied' 'cat :concealed' 'ls :closed' 'blame concealed'; do y $w; echo $?; done"
+        done, refused = each_inside(
+            yolofs,
+            "y cat base:shown; y ls base:.; y ls -R :.; y blame shown; y runs; y runs --json",
+            "for w in 'cat :denied' 'cat :concealed' 'ls :closed' 'blame concealed'; do y $w; echo $?; done",
         )
     finally:
         for name in ("concealed", "denied", "closed"):
@@ -285,19 +323,22 @@ def test_a_path_that_is_hidden_is_told_as_one_that_is_nowhere(yolofs: Program) -
         (yolofs.project / directory / "file").write_text("x\n")
     yolofs("rule", "hidden", "hiding")
     try:
-        told = [
-            inside(yolofs, f"for c in 'diff --' 'log --' blame; do y $c {name}/file; y $c {name}; done", code=2).err
+        scripts = (
+            f"for c in 'diff --' 'log --' blame; do y $c {name}/file; y $c {name}; done"
             for name in ("hiding", "hidinb")
-        ]
+        )
+        hidden, nowhere = each_inside(yolofs, *scripts)
     finally:
         yolofs("rule", "unset", "hiding")
-    assert told[0].replace("hiding", "NAME") == told[1].replace("hidinb", "NAME")
-    assert "did you mean hidinh/file?" in told[0]
-    assert "did you mean hiding" not in told[0]
+    assert (hidden.code, nowhere.code) == (2, 2)
+    assert hidden.err.replace("hiding", "NAME") == nowhere.err.replace("hidinb", "NAME")
+    assert "did you mean hidinh/file?" in hidden.err
+    assert "did you mean hiding" not in hidden.err
 
 
-def test_a_word_that_is_no_command_is_told_so_inside_too(yolofs: Program) -> None:
-    done = inside(yolofs, "y stauts", code=2)
+def test_a_word_that_is_no_command_is_told_so_inside_too(looks: dict[str, Done]) -> None:
+    done = looks["no command"]
+    assert done.code == 2
     assert "yolofs: no such command 'stauts'. Did you mean 'status'?" in done.err
 
 
