@@ -118,27 +118,37 @@ def test_the_timeline_shows_the_generations_before_dimmed_and_apart(looked_at: P
 
 
 @pytest.mark.parametrize(("path", "styles"), [("c.txt", 1), ("new.txt", 0)])
-def test_blame_is_dimmed_where_it_tells_of_what_a_commit_has_ended(committed: Program, path: str, styles: int) -> None:
-    with Terminal(committed.project, ["blame", path]) as terminal:
+def test_blame_is_dimmed_where_it_tells_of_what_a_commit_has_ended(looked_at: Program, path: str, styles: int) -> None:
+    with Terminal(looked_at.project, ["blame", path]) as terminal:
         assert terminal.wait() == 0
         assert terminal.seen.count("\x1b[2m") == styles
         assert f"{path}: written, " in terminal.text
 
 
+@pytest.fixture(scope="module")
+def with_a_long_command(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator[Program]:
+    """Return one with a run more, whose command is long; tests change nothing in it."""
+    with with_a_part_committed(tmp_path_factory.mktemp("long") / "project") as program:
+        program("run", "sh", "-c", f": {'日本語 ' * 30}; exit 3", code=3)
+        program.wait_for_watcher()
+        yield program
+
+
 @pytest.mark.parametrize("columns", [80, 200])
-def test_a_run_is_one_line_of_the_terminal_however_long_its_command_is(committed: Program, columns: int) -> None:
-    committed("run", "sh", "-c", f": {'日本語 ' * 30}; exit 3", code=3)
-    with Terminal(committed.project, ["log"], size=(columns, 24), COLUMNS=str(columns)) as terminal:
+def test_a_run_is_one_line_of_the_terminal_however_long_its_command_is(
+    with_a_long_command: Program, columns: int
+) -> None:
+    with Terminal(with_a_long_command.project, ["log"], size=(columns, 24), COLUMNS=str(columns)) as terminal:
         assert terminal.wait() == 0
         lines = [line for line in terminal.screen.splitlines() if not line.startswith("note: ")]
         assert all(re.match(r"[\d-]+ [\d:]+ +\d? +(run|snapshot|commit) ", line) for line in lines), terminal.screen
         assert re.search(r"  run       4: sh -c ': .*…  \(exit 3, ", lines[-1])
-    with Terminal(committed.project, ["runs"], size=(columns, 24), COLUMNS=str(columns)) as terminal:
+    with Terminal(with_a_long_command.project, ["runs"], size=(columns, 24), COLUMNS=str(columns)) as terminal:
         assert terminal.wait() == 0
         lines = terminal.screen.splitlines()
         assert len(lines) == 4
         assert re.search(r"  sh -c '.*…$", lines[-1])
-    assert f"{'日本語 ' * 30}; exit 3'  (exit 3, " in committed("log").out
+    assert f"{'日本語 ' * 30}; exit 3'  (exit 3, " in with_a_long_command("log").out
 
 
 def test_blame_names_the_run_and_the_commit_that_made_it_real(committed: Program) -> None:
@@ -350,14 +360,14 @@ def test_restore_brings_back_a_version_of_a_run_after_its_commit(varied: Program
         varied("travel", "base", "--force")
 
 
-def test_a_file_is_read_as_a_run_left_it_after_its_commit(committed: Program) -> None:
-    assert committed("cat", "run 1:a.txt").out == "ONE\n"
-    assert committed("cat", "run 2:c.txt").out == "b\nc\n"
-    assert committed("cat", "run 3:a.txt").out == "ONE\ntwo\nthree\n"
-    assert committed("ls", "run 1:.").out.split() == [".yolofs.toml", "a.txt", "dir/"]
-    assert "\n-ONE\n+ONE\n" not in committed("diff", "run 1:a.txt", "run 2:a.txt").out
-    assert "\n ONE\n+two\n" in committed("diff", "run 1:a.txt", "run 2:a.txt").out
-    assert "\n ONE\n+two\n+three\n" in committed("diff", "run 1:a.txt", ":a.txt").out
+def test_a_file_is_read_as_a_run_left_it_after_its_commit(looked_at: Program) -> None:
+    assert looked_at("cat", "run 1:a.txt").out == "ONE\n"
+    assert looked_at("cat", "run 2:c.txt").out == "b\nc\n"
+    assert looked_at("cat", "run 3:a.txt").out == "ONE\ntwo\nthree\n"
+    assert looked_at("ls", "run 1:.").out.split() == [".yolofs.toml", "a.txt", "dir/"]
+    assert "\n-ONE\n+ONE\n" not in looked_at("diff", "run 1:a.txt", "run 2:a.txt").out
+    assert "\n ONE\n+two\n" in looked_at("diff", "run 1:a.txt", "run 2:a.txt").out
+    assert "\n ONE\n+two\n+three\n" in looked_at("diff", "run 1:a.txt", ":a.txt").out
 
 
 def test_what_a_run_left_before_the_commit_comes_back_without_touching_base(committed: Program) -> None:
@@ -419,9 +429,9 @@ def test_a_run_without_a_generation_says_that_it_has_none(worked: Program) -> No
     assert "hint: yolofs timeline has the generations; what it changed: yolofs log --run 3" in said
 
 
-def test_a_hunk_is_not_dropped_to_what_stood_on_another_base(committed: Program) -> None:
-    (hunk, *_) = committed("hunks", "--json", "--", "a.txt").json["hunks"]
-    said = committed.refused("restore", "--from", "run", "1", "--hunk", hunk["id"], code=2)
+def test_a_hunk_is_not_dropped_to_what_stood_on_another_base(looked_at: Program) -> None:
+    (hunk, *_) = looked_at("hunks", "--json", "--", "a.txt").json["hunks"]
+    said = looked_at.refused("restore", "--from", "run", "1", "--hunk", hunk["id"], code=2)
     assert "run 1 stands on base as it was before a later commit, so no single hunk can be taken from it" in said
     assert "hint: whole paths can: yolofs restore --from run 1 PATH" in said
 
@@ -543,8 +553,8 @@ def test_blame_tells_of_what_was_renamed_who_had_written_it_before(worked: Progr
     assert worked("blame", "goes/down/file").out.endswith(f"{written}; base has changed since\n")
 
 
-def test_a_travel_to_a_run_says_what_leads_there(worked: Program) -> None:
-    said = worked.refused("travel", "run 1", code=7)
+def test_a_travel_to_a_run_says_what_leads_there(looked_at: Program) -> None:
+    said = looked_at.refused("travel", "run 1", code=7)
     assert "hint: yolofs runs tells which generation it made; a part of it: yolofs restore --from 'run 1' PATH" in said
 
 
