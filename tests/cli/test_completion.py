@@ -267,7 +267,7 @@ def test_a_staged_path_is_not_offered_as_an_option(yolofs: Program, shell: str) 
 @pytest.mark.mount
 def test_bash_gets_generations_where_no_staged_path_begins_so(staged: Program) -> None:
     """Files, which bash would offer instead of them, are offered where there is nothing else."""
-    for command in ("diff", "log", "review", "hunks"):
+    for command in points(("diff", "log", "review", "hunks"), "commands with a range", some=2):
         assert completed_by_bash(staged, command, last="be") == ["before\\ it"]
         assert completed_by_bash(staged, command, last="xx") == [""]
 

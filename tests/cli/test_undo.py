@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.undone import Committed, committed, view_of
+from tests.support.fault_points import points
 from tests.support.looks import looks
 from tests.support.planting import interrupt
 from tests.support.program import Program
@@ -139,22 +140,23 @@ def test_an_undo_that_was_interrupted_goes_on_or_back(
 ) -> None:
     yolofs, before = committed
     after = looks(yolofs.project)
-    for way, expected in (("--roll-back", after), ("--continue", before)):
-        for step in (0, 3, 7):
-            interrupt(yolofs.project, step, "undo", "--yes")
-            said = yolofs.refused("undo", "--yes", code=12)
-            assert re.match(r"yolofs: the undo of commit \d+ was interrupted: ", said), said
-            for words in (("undo", "--dry-run"), ("gc", "--dry-run"), ("commit", "--dry-run")):
-                assert yolofs.refused(*words, code=12).count("was interrupted") == 1
-            yolofs("commit", way)
-            assert looks(yolofs.project) == expected
-            undone = re.match(r"yolofs: the undo of commit (\d+) was interrupted: ", said)
-            assert undone is not None
-            assert re.search(rf"so base \(.+\) is partly as it was before commit {undone[1]}; ", said) or not step
-            if way == "--continue":
-                assert view_of(yolofs) == after
-                yolofs("commit", "--yes")
-                assert looks(yolofs.project) == after
+    cases = [(way, step) for way in ("--roll-back", "--continue") for step in (0, 3, 7)]
+    for way, step in points(cases, "interrupted undo", some=3):
+        expected = after if way == "--roll-back" else before
+        interrupt(yolofs.project, step, "undo", "--yes")
+        said = yolofs.refused("undo", "--yes", code=12)
+        assert re.match(r"yolofs: the undo of commit \d+ was interrupted: ", said), said
+        for words in (("undo", "--dry-run"), ("gc", "--dry-run"), ("commit", "--dry-run")):
+            assert yolofs.refused(*words, code=12).count("was interrupted") == 1
+        yolofs("commit", way)
+        assert looks(yolofs.project) == expected
+        undone = re.match(r"yolofs: the undo of commit (\d+) was interrupted: ", said)
+        assert undone is not None
+        assert re.search(rf"so base \(.+\) is partly as it was before commit {undone[1]}; ", said) or not step
+        if way == "--continue":
+            assert view_of(yolofs) == after
+            yolofs("commit", "--yes")
+            assert looks(yolofs.project) == after
 
 
 def test_a_commit_that_is_done_is_not_rolled_back_but_undone(committed: Committed) -> None:

@@ -68,8 +68,8 @@ def repository(tmp_path: Path) -> Iterator[Program]:
     for name in ("one", "two", "three"):
         (project / f"src/{name}.py").write_text(f"{name} = 1\n")
     git(project, "init", "-q", "-b", "main")
-    git(project, "config", "user.name", "n")
-    git(project, "config", "user.email", "n@example.org")
+    with (project / ".git/config").open("a") as config:
+        config.write("[user]\n\tname = n\n\temail = n@example.org\n")
     git(project, "add", ".")
     git(project, "commit", "-q", "-m", "first")
     program = Program(project)

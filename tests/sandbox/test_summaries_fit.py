@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import tempfile
 import zipfile
@@ -36,6 +37,17 @@ def wheel(directory: Path) -> Path:
     return path
 
 
+PIP = """
+import sys
+from pip._internal.cli.main import main
+
+wheel, target = sys.argv[1:]
+for place in (["--prefix", ".venv"], ["--target", target]):
+    assert main(["install", "-q", "--no-index", *place, wheel]) == 0
+"""
+"""Two installs by one process, as pip takes longer to start than to install."""
+
+
 def test_after_a_commit_of_git_two_installs_and_an_edit_the_edit_is_seen_on_one_screen(
     repository: Program, elsewhere: Path
 ) -> None:
@@ -45,9 +57,7 @@ def test_after_a_commit_of_git_two_installs_and_an_edit_the_edit_is_seen_on_one_
             {sys.executable} -m compileall -q src
             git add src/one.py; git commit -q -m second
             {sys.executable} -m venv --without-pip .venv
-            pip="{sys.executable} -m pip --python .venv/bin/python install -q --no-index"
-            $pip {wheel(elsewhere)}
-            $pip --target {user}/lib/site-packages {wheel(elsewhere)}
+            {sys.executable} -c {shlex.quote(PIP)} {wheel(elsewhere)} {user}/lib/site-packages
             mkdir build; echo > build/a.o; echo > a.log
             echo 'two = 3' > src/two.py
             touch src/three.py
@@ -151,7 +161,7 @@ def tools(repository: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch)
         ln -s {tools}/demo/bin/demo {commands}/demo
         echo 'one = 2' > src/one.py
     """
-    repository("run", "sh", "-c", script)
+    repository("run", "--no-review", "sh", "-c", script)
     return tools
 
 
@@ -227,7 +237,7 @@ def test_the_lists_of_abort_and_undo_are_as_short_as_that_of_status(repository: 
     hook = repository.project / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
-    repository("run", "sh", "-c", script)
+    repository("run", "--no-review", "sh", "-c", script)
     folded = ["-  git: 1 commit on main, index", "-  ignored by git: build/", "-  times alone: src/three.py"]
     with Terminal(repository.project, ["abort"]) as terminal:
         terminal.wait_for("[y/N] ")
@@ -286,7 +296,7 @@ def test_a_deletion_of_what_git_tracks_is_seen_though_it_is_ignored_or_bytecode(
     (project / "build/lost.o").write_text("lost")
     (project / "old.pyc").write_text("compiled")
     git(project, "add", "-f", "build/kept.o", "old.pyc")
-    repository("run", "sh", "-c", "rm build/kept.o build/lost.o old.pyc")
+    repository("run", "--no-review", "sh", "-c", "rm build/kept.o build/lost.o old.pyc")
     assert repository("status").out.splitlines()[4:] == [
         "D  build/kept.o",
         "D  old.pyc",
@@ -311,7 +321,7 @@ def test_no_program_that_a_repository_names_is_started(repository: Program, tmp_
 
 
 def test_names_that_git_takes_for_patterns_are_names(repository: Program) -> None:
-    repository("run", "sh", "-c", "echo > ':!x.log'; echo > ':(glob)b'; echo > '*.c'; echo > '[a].log'")
+    repository("run", "--no-review", "sh", "-c", "echo > ':!x.log'; echo > ':(glob)b'; echo > '*.c'; echo > '[a].log'")
     out = repository("status").out
     assert "\nA  *.c\nA  :(glob)b\n-  ignored by git: :!x.log, [a].log  (2 changes; --unfold)\n" in out
 
@@ -328,7 +338,7 @@ def test_the_summary_tells_what_happened_to_refs(repository: Program) -> None:
         git branch -f moved HEAD~1; git checkout -q --detach
         echo evil > .git/stashed-away
     """
-    repository("run", "sh", "-c", script)
+    repository("run", "--no-review", "sh", "-c", script)
     (told,) = (line for line in repository("status").out.splitlines() if line.startswith("-  git"))
     assert told.startswith(
         "-  git: branch gone deleted, 1 commit on main, new branch new with 2 commits, "
@@ -347,23 +357,23 @@ def test_what_git_is_in_the_middle_of_is_told_in_a_word(repository: Program) -> 
         echo 1 > f; git add f; git commit -q -m 1; git checkout -q other
         echo 2 > f; git add f; git commit -q -m 2; git checkout -q main
     """
-    repository("run", "sh", "-c", script)
+    repository("run", "--no-review", "sh", "-c", script)
     assert told_of_git(repository) == ["-  git: 1 commit on main, 1 commit on other, index"]
     for begin, end, told in (
         ("git merge -q other", "git merge --abort", "merge"),
         ("git cherry-pick other", "git cherry-pick --abort", "cherry-pick"),
         ("git bisect start", "git bisect reset", "bisect"),
     ):
-        repository("run", "sh", "-c", f"{begin} > /dev/null 2>&1 || true")
+        repository("run", "--no-review", "sh", "-c", f"{begin} > /dev/null 2>&1 || true")
         assert told_of_git(repository)[0].endswith(f", index, {told} begun")
-        repository("run", "sh", "-c", f"{end} > /dev/null 2>&1")
+        repository("run", "--no-review", "sh", "-c", f"{end} > /dev/null 2>&1")
         assert told_of_git(repository) == ["-  git: 1 commit on main, 1 commit on other, index"]
 
 
 def test_stashes_are_told_by_what_became_of_them(repository: Program) -> None:
-    repository("run", "sh", "-c", "echo > f; git add f; git stash -q; git checkout -q --detach")
+    repository("run", "--no-review", "sh", "-c", "echo > f; git add f; git stash -q; git checkout -q --detach")
     assert told_of_git(repository) == ["-  git: stash added, HEAD on no branch"]
-    repository("run", "sh", "-c", "echo > f; git add f; git stash -q")
+    repository("run", "--no-review", "sh", "-c", "echo > f; git add f; git stash -q")
     out = repository("run", "git", "stash", "clear").err
     assert "-  git: stash deleted, refs/stash" not in out
     assert "-  git: stash deleted" in out
@@ -379,14 +389,14 @@ def test_worktrees_and_submodules_are_told_by_their_names(repository: Program, t
         (cd old; echo > f; git add f; git commit -q -m f)
         cd lib/sub; git config user.name a; git config user.email a@b; git commit -q --allow-empty -m g
     """
-    repository("run", "sh", "-c", script)
+    repository("run", "--no-review", "sh", "-c", script)
     assert told_of_git(repository) == [
         "-  git: new branch new, 1 commit on old, new worktree new, index of worktree old",
         "-  git, submodule lib/sub: 1 commit on main, config",
     ]
-    repository("run", "sh", "-c", "git worktree remove --force old; cd new; git checkout -q --detach")
+    repository("run", "--no-review", "sh", "-c", "git worktree remove --force old; cd new; git checkout -q --detach")
     assert "worktree old removed" in told_of_git(repository)[0]
-    repository("run", "sh", "-c", "echo elsewhere > .git/worktrees/new/commondir")
+    repository("run", "--no-review", "sh", "-c", "echo elsewhere > .git/worktrees/new/commondir")
     assert "worktrees/new/commondir" in repository("status").out
 
 
@@ -413,13 +423,13 @@ def test_a_bare_repository_is_one_line_too(repository: Program) -> None:
 
 def test_a_rewritten_branch_and_removed_objects_are_told(repository: Program) -> None:
     script = "git commit -q --amend -m other; rm -f .git/objects/$(git rev-parse HEAD@{1} | sed 's,^..,&/,')"
-    repository("run", "sh", "-c", script)
+    repository("run", "--no-review", "sh", "-c", script)
     (told,) = (line for line in repository("status").out.splitlines() if line.startswith("-  git"))
     assert told.startswith("-  git: main rewritten, with 1 new commit, 1 object file removed  (")
 
 
 def test_an_agent_is_told_of_refs_only_what_it_may_read(repository: Program) -> None:
-    repository("run", "git", "tag", "planned-secret")
+    repository("run", "--no-review", "git", "tag", "planned-secret")
     assert "-  git: tag planned-secret added  (" in repository("status").out
     inside = repository("run", sys.executable, "-P", "-m", "yolofs.cli.main", "status").out
     assert "-  git: tag planned-secret added  (" in inside
