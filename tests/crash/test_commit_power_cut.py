@@ -201,11 +201,13 @@ def next_command(recorded: Recorded, way: str) -> str:
     end.
     """
     with Session.open(recorded.project, SessionAccess.WRITE) as session:
+        if way == "--continue":
+            return "nothing was interrupted" if finish_interrupted(session) is None else "finished"
         found = session.interrupted()
         if found is None:
             return "nothing was interrupted"
         assert found.plan is not None, found.problems
-        if way == "--continue" or found.way_back is None:
+        if found.way_back is None:
             finish_interrupted(session)
             return "finished"
         roll_back_interrupted(session)

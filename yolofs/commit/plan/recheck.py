@@ -163,10 +163,10 @@ class _DirectoriesOnTheWay:
         """Tell whether a path is, or lies in, what nobody may see or change in base."""
         if ROOT in self._closed:
             return True
-        for place in _way_to(path):
+        base = self._base
+        for place in (path,) if split(path)[0] in self._open else _way_to(path):
             if place in self._open:
                 continue
-            base = self._base
             if place in self._closed or base.is_hidden(place) or base.is_pseudo(place):
                 return True
             if base.is_hidden_name(*split(place)):
