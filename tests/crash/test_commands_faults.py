@@ -37,7 +37,7 @@ SCENES = test_commands_killed.ALL | {
     "gc": test_gc_killed.SCENES["gc"],
     "gc --generations": test_gc_killed.SCENES["generations"],
 }
-DRAWN = points([(name, reads) for reads in (False, True) for name in SCENES], "commands fail", some=4)
+DRAWN = points([(name, reads) for reads in (False, True) for name in SCENES], "commands fail", some=3)
 """The commands to fail in this run, at calls that change the disk or that read; by night all of
 both.
 """

@@ -29,7 +29,7 @@ from yolofs.state.regions import Region
 
 __all__ = ["place"]
 pytestmark = [pytest.mark.root_only, pytest.mark.timeout(300)]
-POINTS = 24
+POINTS = 14
 """So many of the lines at which the commit is killed, but for a run by night."""
 
 

@@ -17,6 +17,8 @@ from tests.support.commit_model import scan
 from tests.support.core_driver import CoreDriver
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
+from tests.support.model_steps import how_many
+from tests.support.seed import dice
 from yolofs.commit.apply import execution, kept_copies
 from yolofs.paths import Generation
 from yolofs.session.commit import commit, look_at_base, split_staged
@@ -125,13 +127,17 @@ def _do_and_be_killed(project: bytes, does: Callable[[bytes], None], call: int) 
         does(project)
 
 
+STRIDE = how_many(ci=2, nightly=1)
+"""From one call at which it is killed to the next; by day they begin with a drawn one."""
+
+
 @pytest.mark.parametrize(
     ("stages", "does"), [(stage_some_and_all, commit_some), (stage_links, undo_all)], ids=["commit --up-to", "undo"]
 )
 def test_a_file_that_lost_names_is_not_taken_for_changed(
     place: Path, stages: Callable[[bytes], None], does: Callable[[bytes], None]
 ) -> None:
-    call, goes_on = 0, True
+    call, goes_on = dice("kept copies", does.__name__).randrange(STRIDE), True
     while goes_on:
         project = project_with_links(place, call)
         stages(project)
@@ -142,7 +148,7 @@ def test_a_file_that_lost_names_is_not_taken_for_changed(
             assert look_at_base(session, split_staged(session, None)).conflicts == [], where
             commit(session)
         assert not any(path.startswith((b"a", b"d")) for path in scan(project)), where
-        call += 1
+        call += STRIDE
     assert call > 10
 
 

@@ -25,7 +25,7 @@ from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose_commit, undo
 
 pytestmark = pytest.mark.timeout(300)
-POINTS = 8
+POINTS = 5
 """So many of the calls, but for a run by night, which takes all."""
 OLD = 1_400_000_000_000_000_007
 MODES = {"d/sub": 0o500, "d": 0o555}

@@ -32,7 +32,7 @@ from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.root_only  # gives files away, and mounts a second device
-STATES = how_many(ci=80, nightly=3000)
+STATES = how_many(ci=48, nightly=3000)
 OLD = 1_400_000_000_000_000_007
 HOSTS_MODE = 0o604
 
@@ -128,7 +128,7 @@ def record(project: Path, work: Callable[[CoreDriver], None]) -> Recorded:
     return Recorded(root, directory, recorder.recording, before, scan(root), staged, journal_of(directory))
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("work", WAYS)
 def test_the_next_command_ends_with_base_as_before_or_as_after(
     project: Path, work: Callable[[CoreDriver], None]
@@ -149,7 +149,7 @@ def test_the_next_command_ends_with_base_as_before_or_as_after(
     assert all(seen[what] for what in ("finished", "taken back", "before", "after")), seen
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("work", WAYS)
 def test_what_the_host_gives_files_in_between_stays(project: Path, work: Callable[[CoreDriver], None]) -> None:
     recorded = record(project, work)

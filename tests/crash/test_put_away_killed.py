@@ -83,7 +83,7 @@ def check(name: str, place: Path) -> None:
     last_step = max(whole.switch)
     after = [line + 1 for line in sorted(set(whole.calls)) if line >= last_step] + [last_step - 2]
     assert len(after) > 10
-    for line in points(after, "put away killed", name, some=4):
+    for line in points(after, "put away killed", name, some=3):
         where = f"killed at line {line} of {whole.lines}"
         project = fresh(scene, place)
         assert run(project, *scene.words, line=line).is_killed, where

@@ -43,7 +43,7 @@ def check(name: str, place: Path) -> None:
     base, view, paths = base_of(project), view_of(project), paths_in(project)
     after = [line + 1 for line in sorted(set(whole.calls)) if line > max(whole.switch)]
     assert len(after) > 10
-    for line in points(after, name, some=3):
+    for line in points(after, name, some=2):
         where = f"killed at line {line} of {whole.lines}"
         project = fresh(scene, place)
         assert run(project, *scene.words, line=line).is_killed, where

@@ -127,7 +127,7 @@ CASES = points([(first, second) for first in FIRST for second in SECOND], "power
 
 @pytest.mark.parametrize("at", range(LENGTH))
 @pytest.mark.parametrize(("first", "second"), CASES)
-@pytest.mark.some(8)
+@pytest.mark.some(5)
 def test_a_chain_goes_on_after_the_power_failed_in_one_of_its_links(
     project: Path, first: str, second: str, at: int
 ) -> None:

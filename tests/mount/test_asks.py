@@ -141,7 +141,7 @@ def test_nobody_answers_and_the_default_is_given(yolofs: Program) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(("path", "script"), KINDS)
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 def test_a_requester_that_is_killed_goes_and_so_does_its_ask(
     yolofs: Program, view: Path, number: signal.Signals, path: str, script: str
 ) -> None:
@@ -175,7 +175,7 @@ def test_unmounting_answers_all_asks_first(yolofs: Program, path: str, script: s
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 @pytest.mark.parametrize(("path", "script"), KINDS)
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 def test_a_daemon_that_is_told_to_end_answers_all_asks_first(
     yolofs: Program, path: str, script: str, number: signal.Signals
 ) -> None:

@@ -105,7 +105,7 @@ def work(tmp_path: Path, seconds: float, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [1])
 def test_the_work_of_eight_processes_is_all_there(tmp_path: Path, seed: int) -> None:
-    work(tmp_path, 3, seed)
+    work(tmp_path, 2, seed)
 
 
 @pytest.mark.nightly

@@ -104,7 +104,7 @@ def compare(probe: Callable[[], Any], view: MountedView, base: Path, plain: Path
 
 
 @pytest.mark.parametrize(
-    ("probe", "origin"), points(list(itertools.product(ANYBODY, ["base", "snapshotted"])), "anybody", some=10)
+    ("probe", "origin"), points(list(itertools.product(ANYBODY, ["base", "snapshotted"])), "anybody", some=6)
 )
 def test_system_calls_of_any_user_do_the_same_as_in_a_plain_directory(
     base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str
@@ -134,7 +134,7 @@ def test_renames_are_as_in_a_plain_directory(base: Path, plain: Path, mounted: M
 
 @pytest.mark.parametrize("probe", ROOT_ONLY)
 @pytest.mark.parametrize("origin", ["base", "staged"])
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 def test_system_calls_of_root_and_other_users_do_the_same_as_in_a_plain_directory(
     base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str
 ) -> None:

@@ -154,7 +154,7 @@ def shown(yolofs: Program, *words: str | bytes | Path, **how: Any) -> Done:
 
 
 @pytest.mark.parametrize("command", JSON_COMMANDS)
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 def test_json_with_hostile_names_is_safe_for_a_terminal(yolofs: Program, command: str) -> None:
     code = 0
     if command == "doctor":
@@ -176,7 +176,7 @@ def test_json_gives_back_the_same_names(yolofs: Program) -> None:
     assert {one[-1] for one in words} >= set(NAMES)
 
 
-@pytest.mark.parametrize("name", points(NAMES, "said of one path", some=4))
+@pytest.mark.parametrize("name", points(NAMES, "said of one path", some=3))
 def test_messages_about_one_hostile_path_are_safe_for_a_terminal(yolofs: Program, name: bytes) -> None:
     path = os.fsdecode(b"./" + name)
     assert name in names_in(shown(yolofs, "blame", "--json", path).json)

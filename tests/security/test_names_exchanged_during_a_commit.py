@@ -91,7 +91,7 @@ def planned(place: Path, number: int, parking: Path) -> Callable[[], None]:
 
 
 @pytest.mark.slow
-@pytest.mark.some(10)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("is_short", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_commit_follows_no_link_that_is_exchanged_for_a_name(
@@ -100,7 +100,7 @@ def test_a_commit_follows_no_link_that_is_exchanged_for_a_name(
     (tmp_path / "commits").mkdir()
     worlds(place, 0)
     calls = calls_of(planned(place, 0, tmp_path / "commits/0"))
-    for at in points(range(1, calls + 1), name, is_short, some=25):
+    for at in points(range(1, calls + 1), name, is_short, some=16):
         base, outside = worlds(place, at)
         before = state_of(outside)
         commit = planned(place, at, tmp_path / f"commits/{at}")

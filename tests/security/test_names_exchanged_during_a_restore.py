@@ -82,7 +82,7 @@ def has_something_of_outside(path: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("is_short", [True, False])
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("name", NAMES)
@@ -92,7 +92,7 @@ def test_a_restore_follows_no_link_that_is_exchanged_for_a_name(
     first = tmp_path / "0"
     with contextlib.closing(Driver(os.fsencode(make(first)[0]))) as view:
         calls = calls_of(lambda: bring_back(view, state))
-    for at in points(range(1, calls + 1), name, state, is_short, some=12):
+    for at in points(range(1, calls + 1), name, state, is_short, some=8):
         place = tmp_path / str(at)
         base, outside = make(place)
         before = state_of(outside)

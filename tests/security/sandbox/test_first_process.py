@@ -133,7 +133,7 @@ STOPPED = "import os\nprint('ready', flush=True)\nos.kill(os.getpid(), signal.SI
         (BLOCKING, signal.SIGINT),
     ],
 )
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 def test_a_command_that_does_not_end_is_killed_some_time_after_the_signal(
     yolofs: Program, deafness: str, number: signal.Signals
 ) -> None:

@@ -59,7 +59,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize(
-    ("count", "shape"), points(list(itertools.product([5, 50, 1000], SHAPES)), "what a tree writes", some=8)
+    ("count", "shape"), points(list(itertools.product([5, 50, 1000], SHAPES)), "what a tree writes", some=5)
 )
 def test_whatever_a_tree_writes_judging_it_ends_after_so_many_steps(taken: list[int], shape: str, count: int) -> None:
     part({SHAPES[shape](number): STATES[number % 4] for number in range(count)})
