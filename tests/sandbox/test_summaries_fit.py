@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 import tempfile
 import zipfile
@@ -37,17 +36,6 @@ def wheel(directory: Path) -> Path:
     return path
 
 
-PIP = """
-import sys
-from pip._internal.cli.main import main
-
-wheel, target = sys.argv[1:]
-for place in (["--prefix", ".venv"], ["--target", target]):
-    assert main(["install", "-q", "--no-index", *place, wheel]) == 0
-"""
-"""Two installs by one process, as pip takes longer to start than to install."""
-
-
 def test_after_a_commit_of_git_two_installs_and_an_edit_the_edit_is_seen_on_one_screen(
     repository: Program, elsewhere: Path
 ) -> None:
@@ -57,7 +45,9 @@ def test_after_a_commit_of_git_two_installs_and_an_edit_the_edit_is_seen_on_one_
             {sys.executable} -m compileall -q src
             git add src/one.py; git commit -q -m second
             {sys.executable} -m venv --without-pip .venv
-            {sys.executable} -c {shlex.quote(PIP)} {wheel(elsewhere)} {user}/lib/site-packages
+            pip="{sys.executable} -m pip --python .venv/bin/python install -q --no-index"
+            $pip {wheel(elsewhere)}
+            $pip --target {user}/lib/site-packages {wheel(elsewhere)}
             mkdir build; echo > build/a.o; echo > a.log
             echo 'two = 3' > src/two.py
             touch src/three.py
