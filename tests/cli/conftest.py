@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import may_mount
 from tests.support.fault_points import way_of, ways
 from tests.support.program import Program, with_few_files
 
@@ -24,6 +25,7 @@ def ruled(
     """Return the program in a project with a home directory of its own, with or without a
     mount.
     """
+    may_mount.check()  # whatever is drawn
     home = tmp_path / "home"
     (home / ".config/yolofs").mkdir(parents=True)
     (home / ".config/yolofs/config.toml").write_text('[rules]\n"~/notes" = "allow"\n')

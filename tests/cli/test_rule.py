@@ -141,6 +141,7 @@ def test_rule_refuses_malformed_keys_and_what_nothing_was_learned_about(ruled: P
             assert message in ruled.refused("rule", *words, code=2)
 
 
+@pytest.mark.mount
 def test_a_name_cannot_give_the_terminal_commands(ruled: Program) -> None:
     name = "a\x1b[31m"
     shown = '"a\\033[31m"'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import socket
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.binds import binds_in, native_binds
-from tests.support.program import COMMAND, Program, connected, replace_text, wait_until
+from tests.support.program import COMMAND, Program, replace_text, wait_until
 from tests.support.started import start
 from yolofs.fuse.trace import Trace
 
@@ -79,15 +78,15 @@ def place(tmp_path: Path) -> Iterator[Place]:
         yield place
 
 
-def test_a_read_only_directory_without_other_rules_comes_straight_from_base(ruled: Place) -> None:
-    assert native_binds(ruled.program) == [str(ruled.static)]
-    mounted = ruled.program("run", "--no-review", "findmnt", "-nrvo", "SOURCE,FSTYPE,FSROOT", "-T", ruled.static).out
+def test_a_read_only_directory_without_other_rules_comes_straight_from_base(place: Place) -> None:
+    assert native_binds(place.program) == [str(place.static)]
+    mounted = place.program("run", "--no-review", "findmnt", "-nrvo", "SOURCE,FSTYPE,FSROOT", "-T", place.static).out
     source, kind, part = mounted.split()
     assert kind == "overlay"  # of which nothing but the disk is a layer
-    assert os.path.normpath(source + part) == str(ruled.static)
+    assert os.path.normpath(source + part) == str(place.static)
     script = "import os, sys; print(open(sys.argv[1]).read(), os.stat(sys.argv[1]).st_ino)"
-    out = ruled.program("run", "python3", "-c", script, ruled.static / "file").out
-    assert out.split() == ["base", str((ruled.static / "file").stat().st_ino)]
+    out = place.program("run", "python3", "-c", script, place.static / "file").out
+    assert out.split() == ["base", str((place.static / "file").stat().st_ino)]
 
 
 def test_a_command_that_failed_is_told_what_it_was_to_write_where_a_run_cannot(place: Place) -> None:
@@ -101,10 +100,10 @@ def test_a_command_that_failed_is_told_what_it_was_to_write_where_a_run_cannot(p
 
 @pytest.mark.parametrize("script", ["echo x | tee {new} | tail", "touch {new}; true", "touch {new} || true"])
 def test_a_refusal_is_told_though_the_shell_passes_on_the_exit_code_of_another_command(
-    ruled: Place, script: str
+    place: Place, script: str
 ) -> None:
-    new = ruled.static / "new"
-    said = ruled.program("run", "sh", "-c", script.format(new=new)).err
+    new = place.static / "new"
+    said = place.program("run", "sh", "-c", script.format(new=new)).err
     assert f"  {new}: yolofs rule explain {new}\n" in said
     assert said.endswith(f"to allow it next time: yolofs rule allow {new}\n")
 
@@ -455,7 +454,6 @@ set -e
 mount --make-rshared /
 "$@" mount --root / > /dev/null
 trap '"$@" unmount --force' EXIT
-until grep -q 'directories were read' .yolofs/daemon.log; do sleep 0.02; done  # costs less than a run
 for i in $(seq 200); do
     "$@" run --no-review grep -q " $STATIC ro," /proc/self/mountinfo && break
     sleep 0.05
@@ -496,66 +494,41 @@ def test_what_is_mounted_below_later_does_not_come_in_and_new_runs_use_the_view(
     assert "mounted-later" not in said
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A session over the whole machine, whose requests are counted."""
-
-    program: Program
-    trace: Path
-
-    def requests(self, command: str) -> int:
-        """Return how many requests a command costs when the kernel knows all the names."""
-        counts = [self._so_far()]
-        for _ in range(4):
-            self.program("run", "--no-snapshot", "--no-review", "sh", "-c", command)
-            counts.append(self._so_far())
-        return min(after - before for before, after in itertools.pairwise(counts))
-
-    def _so_far(self) -> int:
-        return sum(Trace.open(bytes(self.trace)).counts().values())
-
-
-LASTING = (
-    "[mount]\nbase_timeout = 3600\n"  # else names are looked up again after a second, and it counts how slow we are
-)
-
-
-@pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator[Counted]:
-    """Return a session whose binds are there; a test may switch them off and on."""
-    directory = tmp_path_factory.mktemp("counted")
-    project = directory / "project"
-    project.mkdir()
-    (project / ".yolofs.toml").write_text(LASTING)
-    (project / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("x"); }\n')
-    program = Program(project)
-    program.start_session()
-    trace = directory / "trace"
-    assert program("mount", "--root", "/", YOLOFS_TRACE=str(trace)).out
-    try:
-        program.wait_for_watcher()
-        wait_until(lambda: "directories were read" in program.log, "the survey is done")
-        wait_until(lambda: "/usr" in native_binds(program), "/usr is bound")
-        yield Counted(program, trace)
-    finally:
-        program("unmount", "--force")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "share"),
     [("gcc -c hello.c", 2), ("/usr/bin/python3 -c pass", 3)],
 )
-def test_programs_and_headers_load_with_few_requests(counted: Counted, command: str, share: int) -> None:
+def test_programs_and_headers_load_with_few_requests(tmp_path: Path, command: str, share: int) -> None:
     """``share``: with native binds there is at most one request where there are so many without."""
-    settings = counted.program.project / ".yolofs.toml"
+    project = tmp_path / "project"
+    project.mkdir()
+    lasting = (
+        "[mount]\nbase_timeout = 3600\n"  # else names are looked up again after a second, and it counts how slow we are
+    )
+    (project / ".yolofs.toml").write_text(lasting)
+    (project / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("x"); }\n')
     counts: dict[bool, int] = {}
+    program = Program(project)
+    program.start_session()
+    trace = tmp_path / "trace"
+    mountpoint = program("mount", "--root", "/", YOLOFS_TRACE=str(trace))
+    assert mountpoint.out
     try:
+        wait_until(lambda: "/usr" in native_binds(program), "/usr is bound")
         for is_native in (True, False):
-            settings.write_text(f"{LASTING}[run]\nnative_binds = {str(is_native).lower()}\n")
-            counts[is_native] = counted.requests(command) - counted.requests("true")
+            (project / ".yolofs.toml").write_text(f"{lasting}[run]\nnative_binds = {str(is_native).lower()}\n")
+            counts[is_native] = _requests(trace, program, command) - _requests(trace, program, "true")
     finally:
-        settings.write_text(LASTING)
-        with connected(counted.program) as client:
-            client.travel("base", force=True)
+        program("unmount", "--force")
     assert counts[True] * share < counts[False], counts
+
+
+def _requests(trace: Path, program: Program, command: str) -> int:
+    """Return how many requests a command costs when the kernel knows all the names."""
+    counts = []
+    for _ in range(4):
+        before = sum(Trace.open(bytes(trace)).counts().values())
+        program("run", "--no-snapshot", "--no-review", "sh", "-c", command)
+        counts.append(sum(Trace.open(bytes(trace)).counts().values()) - before)
+    return min(counts)
