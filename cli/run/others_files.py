@@ -12,49 +12,50 @@ from collections.abc import Iterator
 
 from yolofs.cli.output import say
 from yolofs.paths import display, in_shell
+from yolofs.system.mount_table import mounted_paths
 
 _MOST_NAMES = 2000
-"""How many names are looked at: some 25 ms."""
+"""How many names are looked at."""
 _MOST_SHOWN = 3
 _PRUNED = frozenset({b".yolofs", b"node_modules"})
 
 
 def say_others_files(project: bytes) -> None:
     """Tell root, after a command that failed, which files in a project belong to other users."""
-    found = others_files(project)
+    found = list(_others_files(project))
     if not found:
         return
     shown = ", ".join(f"{display(os.path.relpath(path, project))} ({owner})" for path, owner in found[:_MOST_SHOWN])
     more = f" and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
     say(f"yolofs: root in a run is an ordinary user, and may not write what others own: {shown}{more}")
     paths = " ".join(in_shell(path) for path, _ in found[:_MOST_SHOWN])
-    say(f"if the command failed for that, make it yours, outside of a run: chown -R root {paths}")
+    say(f"if that is why it failed, and you trust what is in there: chown -R root {paths}, outside of a run")
 
 
-def others_files(project: bytes) -> list[tuple[bytes, str]]:
-    """Return the topmost files and directories in a project that another user owns and root in a
-    run may not write, each with its owner's name.
+def _others_files(project: bytes) -> Iterator[tuple[bytes, str]]:
+    """Yield the topmost files and directories in a project that another user owns and root in a run
+    may not write, each with its owner's name.
+
+    Other mounts are left out: what another user has mounted may never answer.
     """
-    return list(_others(project))
-
-
-def _others(project: bytes) -> Iterator[tuple[bytes, str]]:
-    directories = [project]
-    left = _MOST_NAMES
     with contextlib.suppress(OSError):
         st = os.stat(project)
         if _is_closed(st):
             yield project, _name(st.st_uid)
             return
+    with open("/proc/self/mountinfo", "rb") as lines:
+        mounts = {path for path, _ in mounted_paths(lines)}
+    directories = [project]
+    left = _MOST_NAMES
     for directory in directories:  # grows
         with contextlib.suppress(OSError), os.scandir(directory) as entries:
             for entry in entries:
                 left -= 1
                 if left < 0:
                     return
-                st = entry.stat(follow_symlinks=False)
-                if stat.S_ISLNK(st.st_mode):
+                if entry.is_symlink() or entry.path in mounts:
                     continue
+                st = entry.stat(follow_symlinks=False)
                 if _is_closed(st):
                     yield entry.path, _name(st.st_uid)
                 elif stat.S_ISDIR(st.st_mode) and entry.name not in _PRUNED:

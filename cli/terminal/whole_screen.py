@@ -274,6 +274,8 @@ class WholeScreen:
 def _output() -> Output:
     """Return the terminal, which reports no more of the mouse than buttons and the wheel."""
     output = create_output(always_prefer_tty=True)
+    # of this object alone: no option of prompt_toolkit says which reports it asks for, and it knows
+    # when to switch them off and on
     output.enable_mouse_support = lambda: output.write_raw(_MOUSE_ON)  # type: ignore[method-assign]
     output.disable_mouse_support = lambda: output.write_raw(_MOUSE_OFF)  # type: ignore[method-assign]
     return output

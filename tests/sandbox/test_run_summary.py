@@ -188,10 +188,22 @@ def test_root_is_told_of_files_of_others_after_a_command_that_failed(yolofs: Pro
         assert "Permission denied" in done.err
         told = "yolofs: root in a run is an ordinary user, and may not write what others own: others (54321)\n"
         assert told in done.err
-        command = done.err.splitlines()[-1].partition("outside of a run: ")[2]
+        command = done.err.splitlines()[-1].partition("trust what is in there: ")[2].removesuffix(", outside of a run")
         assert "54321" not in yolofs("run", "true").err  # nothing failed
         subprocess.run(command.split(), check=True)
         yolofs("run", "sh", "-c", "echo mine >> others/file")
         assert "54321" not in yolofs("run", "false", code=1).err
     finally:
         shutil.rmtree(others)
+
+
+@pytest.mark.root_only
+def test_what_another_user_has_mounted_is_not_asked_for_files(yolofs: Program) -> None:
+    place = yolofs.project / "mounted"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "uid=54321", "theirs", str(place)], check=True)
+    try:
+        assert "54321" not in yolofs("run", "false", code=1).err
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+        place.rmdir()

@@ -55,7 +55,7 @@ def _damage_after(path: bytes, start: int, count: int, reason: str) -> Damage:
     """Return the damage that begins so many lines after an offset."""
     with open(path, "rb") as file:
         fd = file.fileno()
-        before = b"".join(journal_file.read_bytes_between(fd, 0, start)).count(b"\n")
+        before = journal_file.count_lines(fd, 0, start)
         offset = start
         for line in journal_file.read_tail(fd, start).split(b"\n")[:count]:
             offset += len(line) + 1

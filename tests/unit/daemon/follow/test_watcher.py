@@ -80,7 +80,7 @@ def test_a_directory_that_comes_while_the_watch_is_made_anew_is_watched(tmp_path
         assert next(told) == b"."
         (tmp_path / "tree").rename(top / "tree")
         assert b"+" + os.fsencode(top / name) in told
-        time.sleep(2)  # longer than it takes to make the watch anew
+        time.sleep(2)  # longer than it takes to make the watch anew, which nothing tells
         (top / name / "file").touch()
         assert b"+" + os.fsencode(top / name / "file") in told
         too_long.cancel()
