@@ -201,7 +201,7 @@ def test_root_is_told_of_files_of_others_after_a_command_that_failed(yolofs: Pro
 def test_what_another_user_has_mounted_is_not_asked_for_files(yolofs: Program) -> None:
     place = yolofs.project / "mounted"
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "uid=54321", "theirs", str(place)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "uid=54321,mode=755", "theirs", str(place)], check=True)
     try:
         assert "54321" not in yolofs("run", "false", code=1).err
     finally:
