@@ -16,6 +16,7 @@ from yolofs.changes.picks import LineNumbers
 from yolofs.cli.commit.chunks import CONTEXT, Chunk, chunks_of, patch_lines, picks_of_answers, with_answers_carried
 from yolofs.cli.commit.exclude import Excluded, divide_by_patterns, parse_excludes, unused_text
 from yolofs.cli.commit.hunk_editing import edit_in_editor, stage_edited
+from yolofs.cli.commit.named_paths import check_paths, say_nothing_staged
 from yolofs.cli.output import emit, emit_bytes, has_colour, paint, read_answer, say
 from yolofs.cli.project.project import reading, relative_paths
 from yolofs.cli.show.hunk_lines import title
@@ -70,11 +71,15 @@ def ask_about_hunks(
     First come deletions, then changes outside the project, host code, and the rest.  Nothing is
     asked about what fits ``excludes``.  With ``up_to`` the hunks are of what the view showed at
     that generation, and are not edited.
+
+    Raises:
+        UsageError: a path is neither in the view nor in base, or lies outside base.
     """
     with reading(project) as session:
         paths = relative_paths(session, typed)
         new = session.state(session.timeline.resolve(up_to) if up_to is not None else None)
         hunks = Hunks(session, Tree(), new=new, paths=paths)
+        say_nothing_staged(session, check_paths(session, paths, hunks.changes))
         found = _without_excluded(session, excludes, [hunks.changes[index] for index in hunks.wanted])
         changes = found if scratch or paths else without_scratch(found, session.regions)
         say_left_out(len(found) - len(changes))

@@ -65,7 +65,7 @@ def commit_by_hunk(wanted: HunkOptions) -> None:
     Raises:
         Exit: none is.
         StaleHunkError: what was taken has changed meanwhile; nothing is done.
-        UsageError: there is nobody to ask.
+        UsageError: there is nobody to ask, or a path is nowhere.
     """
     check_can_ask(instead="yolofs hunks, then: yolofs commit --yes --hunk ID")
     project = find_project()
@@ -75,6 +75,7 @@ def commit_by_hunk(wanted: HunkOptions) -> None:
     )
     if not chosen.was_asked:
         say("nothing to commit")
+        end_without_success_if(bool(wanted.paths))
         return
     if not chosen.picks:
         say("nothing committed")

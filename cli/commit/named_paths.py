@@ -1,4 +1,6 @@
-"""Checks that each path given to a commit or an undo exists somewhere."""
+"""Checks that each path given to a commit or an undo exists somewhere, and says where nothing is
+staged.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from collections.abc import Collection, Sequence
 
 from yolofs.changes.changes import Change
 from yolofs.cli.history.missing_paths import hint_of_meant
+from yolofs.cli.output import say
+from yolofs.cli.show.first_lines import first_lines
 from yolofs.errors import UsageError
 from yolofs.paths import RelPath, absolute, display, is_below, split
 from yolofs.session.session import Session
@@ -32,6 +36,13 @@ def check_paths(session: Session, paths: Sequence[RelPath], everything: Sequence
         text = f"there is nothing at {_listed(session, nowhere)}, neither staged nor in base, so nothing is committed"
         raise UsageError(text, hint=hint_of_meant(session, nowhere[0]))
     return unchanged
+
+
+def say_nothing_staged(session: Session, paths: Sequence[RelPath]) -> None:
+    """Say that nothing is staged at some paths that the user has named."""
+    root = session.base.root
+    for line in first_lines(paths, lambda path: f"{display(absolute(root, path))}: nothing is staged there", "paths"):
+        say(line)
 
 
 def _in_renamed_directories(

@@ -13,6 +13,7 @@ import msgspec
 from yolofs.changes.changes import Change
 from yolofs.cli.commit.commit_preview import CommitPreview
 from yolofs.cli.commit.exclude import divide_by_patterns, unused_text
+from yolofs.cli.commit.named_paths import say_nothing_staged
 from yolofs.cli.guard import hidden_by
 from yolofs.cli.output import emit_json, say, warn
 from yolofs.cli.rules.hidden_changes import hiding_of
@@ -148,11 +149,7 @@ def say_unchanged(session: Session, shown: CommitPreview) -> None:
     """
     held_back = [path for one in shown.held_back for path in one.paths]
     unchanged = [path for path in shown.unchanged if not any(is_below(path, top) for top in held_back)]
-    root = session.base.root
-    for line in first_lines(
-        unchanged, lambda path: f"{display(absolute(root, path))}: nothing is staged there", "paths"
-    ):
-        say(line)
+    say_nothing_staged(session, unchanged)
     for text in shown.excluded.unused:
         say(unused_text(text))
 

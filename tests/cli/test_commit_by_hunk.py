@@ -132,6 +132,27 @@ def test_a_commit_for_which_no_hunk_is_taken_does_nothing(yolofs: Program, view:
     assert (yolofs.project / "text").read_text() == TEXT
 
 
+@pytest.mark.parametrize(
+    ("path", "code", "message"),
+    [
+        ("misspelt", 2, "neither staged nor in base, so nothing is committed"),
+        ("same", 1, "same: nothing is staged there"),
+    ],
+)
+def test_a_path_at_which_there_is_no_hunk_is_said_as_by_a_commit_without_p(
+    yolofs: Program, view: Path, path: str, code: int, message: str
+) -> None:
+    (yolofs.project / "same").write_text("same\n")
+    with Terminal(yolofs.project, ["commit", "-p", path]) as terminal:
+        assert terminal.wait() == code
+        assert message in terminal.text.replace("\n", "")  # it wraps
+    with Terminal(yolofs.project, ["commit", "-p", "text", "same"]) as terminal:
+        terminal.wait_for("?]?")
+        assert "same: nothing is staged there" in terminal.text.replace("\n", "")
+        terminal.type("q\n")
+        assert terminal.wait() == 1
+
+
 def test_ctrl_c_changes_nothing(yolofs: Program, view: Path) -> None:
     with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
         terminal.wait_for("?]?")
