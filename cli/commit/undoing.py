@@ -26,8 +26,9 @@ from yolofs.os_errors import said_as
 from yolofs.paths import absolute, display
 from yolofs.session.history.ended_commits import EndedCommit
 from yolofs.session.session import Session
-from yolofs.session.undo import choose_commit, prepare_undo, undo
+from yolofs.session.undo import check_left_staged, choose_commit, prepare_undo, undo
 from yolofs.session.undo_changes import changes_of_undo
+from yolofs.store.scratch_store import scratch_store
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
 from yolofs.system.work_directories import work_directory
@@ -97,7 +98,7 @@ def _scratch_store(session: Session) -> Iterator[Store]:
     with contextlib.ExitStack() as stack:
         with _said(session, "yolofs undo"):
             directory = stack.enter_context(work_directory(session.directory, "undo"))
-            store = Store(os.path.join(directory, b"files"))
+            store = scratch_store(os.path.join(directory, b"files"), session.store)
         yield store
 
 
@@ -122,6 +123,7 @@ def _show_and_ask(project: bytes, request: UndoRequest) -> bool:
         try:
             with _said(session, f"yolofs undo {commit.number}"):
                 prepared = prepare_undo(session, commit, selection=selection, force=request.is_forced, into=into)
+                check_left_staged(session, prepared, into)
         except ConflictError as error:
             error.root = session.base.root
             raise

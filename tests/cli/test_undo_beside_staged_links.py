@@ -13,6 +13,7 @@ import pytest
 from tests.support.core_driver import CoreDriver
 from tests.support.looks import looks
 from tests.support.program import Program
+from tests.support.second_disk import mounted_disk
 
 
 @pytest.fixture
@@ -68,6 +69,29 @@ def test_a_dry_run_says_the_same(yolofs: Program, before: dict[str, tuple[object
     assert "stays:" not in done.err
     assert f"delete {yolofs.project}/new\n" in done.out
     assert looks(yolofs.project) == now
+
+
+@pytest.mark.root_only  # who mounts a second disk
+def test_a_dry_run_says_the_same_of_names_that_have_come_from_another_disk(yolofs: Program) -> None:
+    project = yolofs.project
+    (project / "far").mkdir()
+    with mounted_disk(project / "far"):
+        (project / "far/a").write_text("a\n")
+        os.link(project / "far/a", project / "far/b")
+        view = CoreDriver(os.fsencode(project))
+        view.rename(b"far/a", b"a")
+        view.rename(b"far/b", b"b")
+        view.close()
+        yolofs("commit", "--yes")
+        view = CoreDriver(os.fsencode(project))
+        view.append(b"a", b"edited\n")
+        view.close()
+        dry = yolofs("undo", "--dry-run")
+        assert "stays:" not in dry.err
+        assert dry.out.startswith("D  a\nR  b -> far/a\nA  far/b\n")
+        done = yolofs("undo", "--yes")
+        assert "commit 1 is undone by commit 2" in done.err
+        assert (project / "far/a").samefile(project / "far/b")
 
 
 def test_the_file_alone_is_undone(yolofs: Program, before: dict[str, tuple[object, ...]]) -> None:

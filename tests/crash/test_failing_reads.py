@@ -34,7 +34,7 @@ from yolofs.state.link_names import find_name_near, find_names, find_names_at
 from yolofs.state.tree import Staged
 from yolofs.store import restored
 from yolofs.store.base import Base
-from yolofs.store.store import Store
+from yolofs.store.scratch_store import scratch_store
 from yolofs.system.plain_files import is_there, make_directory, read_note
 
 pytestmark = pytest.mark.timeout(300)
@@ -252,7 +252,7 @@ def test_a_failing_read_does_not_change_what_an_undo_would_do(place: Path) -> No
     with open(os.path.join(project, b"new", b"of the host"), "wb"):  # so that the directory has to stay
         pass
     with Session.open(project, SessionAccess.READ) as session:
-        scratch = Store(os.fsencode(place / "scratch"))
+        scratch = scratch_store(os.fsencode(place / "scratch"), session.store)
         commit_1 = choose_commit(session, 1)
 
         def stays() -> object:

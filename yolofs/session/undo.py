@@ -27,7 +27,7 @@ from yolofs.commit.apply.step_log import ObjectIdentity
 from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Fetch, Plan
 from yolofs.commit.select.choice import HeldBack
-from yolofs.commit.select.compose import compose
+from yolofs.commit.select.compose import compose, foretell
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.staged_anew import ComposedRest
 from yolofs.commit.undo.applied import Applied
@@ -61,6 +61,7 @@ from yolofs.session.undo_part import part_of_undo
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.store.base import Base
+from yolofs.store.scratch_store import scratch_store
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import make_directory
@@ -184,7 +185,7 @@ def _has_something_to_undo(session: Session, commit: EndedCommit) -> bool:
         return True
     with work_directory(session.directory, "undo") as directory:
         try:
-            into = Store(os.path.join(directory, b"files"))
+            into = scratch_store(os.path.join(directory, b"files"), session.store)
             prepared = prepare_undo(session, commit, force=True, into=into)
             return bool(plan_commit(prepared.tree, session.base, prepared.store).steps)
         except (YolofsError, OSError):
@@ -461,6 +462,19 @@ def _left_staged(session: Session, commit: EndedCommit, prepared: PreparedUndo, 
     if composed.numbers:  # copies of what base is about to lose
         session.store.sync()
     return composed
+
+
+def check_left_staged(session: Session, prepared: PreparedUndo, into: Store) -> None:
+    """Check, before anything is done, that what is to stay staged can be told; ``into``: as for
+    :func:`prepare_undo`.
+
+    Raises:
+        HardLinksError: it cannot; :func:`undo` would refuse, too.
+        OSError: base cannot be read.
+    """
+    commits = os.path.dirname(prepared.applied.directory)
+    homes = find_homes(prepared.applied, session.base, prepared.tree, prepared.made_anew)
+    foretell(prepared.tree, prepared.view, session.base, into, commits, homes=homes, may_part=True)
 
 
 def _changes_of(session: Session, commit: EndedCommit) -> list[Recorded]:

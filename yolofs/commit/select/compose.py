@@ -64,9 +64,17 @@ def compose(
         return composing.run()
 
 
-def foretell(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> ComposedRest:
-    """Return what :func:`compose` would return of a commit, or raise what it would raise; make
-    nothing.
+def foretell(
+    first: Tree,
+    second: Tree,
+    base: Base,
+    store: Store,
+    commits: bytes,
+    *,
+    homes: Mapping[RelPath, ReturningFile] = {},
+    may_part: bool = False,
+) -> ComposedRest:
+    """Return what :func:`compose` would return, or raise what it would raise; make nothing.
 
     The store inodes that it would make are numbers alone.
 
@@ -74,7 +82,7 @@ def foretell(first: Tree, second: Tree, base: Base, store: Store, commits: bytes
         HardLinksError: both change names of one file with hard links, or names would be parted.
         OSError: base cannot be read.
     """
-    return _Composing(first, second, base, store, commits, {}, {}, may_part=False, makes=False).run()
+    return _Composing(first, second, base, store, commits, {}, homes, may_part, makes=False).run()
 
 
 def untold_links(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> dict[RelPath, UntoldFile]:
