@@ -244,7 +244,7 @@ class Journal:
             if is_marker := isinstance(record, _MARKERS):
                 self._take_marker(record, offset, end)
             self._record_count += 1
-            if is_marker or not self._record_count % _NOTED_EACH:
+            if is_marker or self._record_count % _NOTED_EACH == 1:
                 self.note_length()
             offset = end
 

@@ -5,6 +5,10 @@ Each line of a journal tells its place, so that a gap shows by the line after it
 there is none.  The note is written after the records, but not after each of them.  So it is never
 too high, and it is exact once the writer has written a marker, has rested for some seconds, or has
 closed.
+
+The file is the reserve of its session, too: whoever drops the journal because the disk is full may
+remove it first.  On most disks the little that it has is enough.  On btrfs, where a quota that is
+used up leaves no room even for a rename, it keeps :data:`RESERVE_BYTES` more.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import contextlib
 import os
 import zlib
 
+from yolofs.system import syscalls
 from yolofs.system.plain_files import open_plain
 
 LENGTH_SUFFIX = b".length"
@@ -20,6 +25,11 @@ _SIZE_BYTES = 33
 """Key, count and checksum in hex, blanks between them, and a newline: so little is written at once
 or not at all.
 """
+RESERVE_BYTES = 512 << 10
+"""Of a quota btrfs sets aside the most that a change of the disk may take, and gives back what it
+did not: to make a journal and to rename it takes less than half of this.
+"""
+_BLOCK_BYTES = 4096
 
 
 def write(journal: bytes, key: int, record_count: int) -> None:
@@ -30,8 +40,19 @@ def write(journal: bytes, key: int, record_count: int) -> None:
         fd = open_plain(journal + LENGTH_SUFFIX, os.O_WRONLY | os.O_CREAT)
         try:
             os.pwrite(fd, _encode(key, record_count), 0)
+            _keep_reserve(fd)
         finally:
             os.close(fd)
+
+
+def _keep_reserve(fd: int) -> None:
+    """Take room on the disk for the reserve, where it is needed and not there.
+
+    Raises:
+        OSError: there is none, or the disk cannot keep any.
+    """
+    if os.fstat(fd).st_blocks * 512 < RESERVE_BYTES and syscalls.is_on_btrfs(fd):
+        syscalls.reserve_space(fd, _BLOCK_BYTES, RESERVE_BYTES)
 
 
 def read(journal: bytes, key: int) -> int:

@@ -396,17 +396,29 @@ def replace_journal(path: bytes) -> None:
     """Put an empty journal in the place of another one, durably and at once: no crash leaves none.
 
     On a full disk, where this is what makes room, the note of the old one's length becomes the new
-    one.
+    one; or it goes, where not even a rename is possible before.
 
     Raises:
         OSError: no journal can be made; the old one stays.
     """
+    spare = path + journal_length.LENGTH_SUFFIX
+    try:
+        _put_empty_journal(path, spare)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(spare)
+        _put_empty_journal(path, None)
+    sync_directory_of(path)
+
+
+def _put_empty_journal(path: bytes, spare: bytes | None) -> None:
     empty = path + b".next"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(empty)
-    Journal.create(empty, spare=path + journal_length.LENGTH_SUFFIX).close()
+    Journal.create(empty, spare=spare).close()
     os.rename(empty, path)
-    sync_directory_of(path)
 
 
 def begin_journal(path: bytes, commit: bytes | None) -> None:

@@ -57,6 +57,7 @@ _STATFS_BYTES: Final = 256
 _LONG_BYTES: Final = ctypes.sizeof(ctypes.c_long)
 _OVERLAYFS: Final = 0x794C7630
 _FUSE: Final = 0x65735546
+_BTRFS: Final = 0x9123683E
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -207,6 +208,15 @@ def is_in_user_space(fd: int) -> bool:
         OSError: as fstatfs(2).
     """
     return _type_of_disk(fd) == _FUSE
+
+
+def is_on_btrfs(fd: int) -> bool:
+    """Tell whether what is open is on btrfs.
+
+    Raises:
+        OSError: as fstatfs(2).
+    """
+    return _type_of_disk(fd) & 0xFFFFFFFF == _BTRFS  # where a long has 32 bits the number is negative or not
 
 
 def _type_of_disk(fd: int) -> int:
