@@ -19,6 +19,7 @@ from yolofs.session.dead_generations import dead_generations, drop_dead_generati
 from yolofs.session.history.ended_commits import EndedCommit
 from yolofs.session.history.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus
 from yolofs.session.session import Session
+from yolofs.store.collecting import bytes_still_there
 from yolofs.system.disk_usage import size_of
 from yolofs.system.git_exclude import exclude_from_git
 from yolofs.system.own_names import SESSION_LINK
@@ -34,6 +35,9 @@ class RemovedSurplus(NamedTuple):
     killed_commands: int
     """Of how many the work directories."""
     freed_bytes: int
+    """With ``--dry-run`` also what would be freed later."""
+    freed_later_bytes: int = 0
+    """What is freed once programs have closed the files that they have open in the mount."""
     once_agreed: Sequence[EndedCommit] = ()
     """The commits that would also go if the user agreed to the settings that wait."""
 
@@ -54,7 +58,8 @@ def foretell_removal(project: bytes, *, generations: bool, looks_at_waiting: boo
             later = [one for one in surplus_of(session, settings.keep_commits) if one not in gone]
         dropped = dead_generations(session) if generations else 0
         freed = freed_by(session, gone, time.time_ns(), generations=generations)
-        return RemovedSurplus(gone, dropped, len(left_behind(session.directory)), max(0, freed), later)
+        killed = len(left_behind(session.directory))
+        return RemovedSurplus(gone, dropped, killed, max(0, freed), once_agreed=later)
 
 
 def remove_surplus(project: bytes, *, generations: bool) -> RemovedSurplus:
@@ -69,7 +74,8 @@ def remove_surplus(project: bytes, *, generations: bool) -> RemovedSurplus:
     others = {run_tmp.top_of(directory)}  # in which programs are at work
     before = size_of(directory, without=others)  # opening it removes what a killed command has left
     sentence = "some of what is no longer kept could not be removed"
-    with said_as(YolofsError, sentence, again="yolofs gc", place=directory):
+    again = "yolofs gc --generations" if generations else "yolofs gc"
+    with said_as(YolofsError, sentence, again=again, place=directory):
         with changing(project, LoanKind.GC) as (session, is_mounted):
             session.check_no_interrupted_commit()
             gone = surplus_of(session)
@@ -78,9 +84,12 @@ def remove_surplus(project: bytes, *, generations: bool) -> RemovedSurplus:
             dropped = drop_dead_generations(session) if generations else 0
             if not is_mounted:
                 session.collect()
+            named, below = session.named_numbers() if is_mounted else set(), session.store.next_ino
         killed = len(left_behind(directory))
         remove_gone(directory, time.time_ns())
-    return RemovedSurplus(gone, dropped, killed, max(0, before - size_of(directory, without=others)))
+        later = bytes_still_there(session.store, named, below=below) if is_mounted else 0
+    freed = max(0, before - size_of(directory, without=others))
+    return RemovedSurplus(gone, dropped, killed, freed, later)
 
 
 def surplus_of(session: Session, project: KeepCommits | None = None) -> list[EndedCommit]:

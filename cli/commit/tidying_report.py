@@ -27,7 +27,11 @@ def emit_removal(removal: RemovedSurplus, *, generations: bool, is_dry_run: bool
         which_later = ", ".join(str(one.number) for one in later)
         say(f"once you have agreed to what waits, also: commit{'s' if later[1:] else ''} {which_later}")
     what, freed = ("would be removed", "would be freed") if is_dry_run else ("removed", "freed")
-    say(f"{which} {what}, {size_text(removal.freed_bytes)} {freed}")
+    later_freed = ""
+    if removal.freed_later_bytes:
+        size = size_text(removal.freed_later_bytes)
+        later_freed = f"; {size} more once programs have closed what they have open of it"
+    say(f"{which} {what}, {size_text(removal.freed_bytes)} {freed}{later_freed}")
 
 
 def removal_document(removal: RemovedSurplus, waiting: Sequence[Any], *, is_dry_run: bool) -> dict[str, Any]:
@@ -36,6 +40,7 @@ def removal_document(removal: RemovedSurplus, waiting: Sequence[Any], *, is_dry_
         "commits": [one.number for one in removal.commits],
         "generations": removal.generations,
         "freed_bytes": removal.freed_bytes,
+        "freed_when_closed_bytes": removal.freed_later_bytes,
         "dry_run": is_dry_run,
         "killed_commands": removal.killed_commands,
         "waiting": waiting,

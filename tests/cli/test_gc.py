@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.core_driver import CoreDriver
 from tests.support.looks import looks
-from tests.support.program import Program
+from tests.support.program import Program, wait_until
 from yolofs.system.disk_usage import size_of, size_text
 from yolofs.system.work_directories import work_directory
 
@@ -29,7 +29,7 @@ def test_commits_beyond_the_number_to_keep_are_removed(yolofs: Program) -> None:
     assert sorted(path.name for path in (yolofs.session / "commits").iterdir() if path.is_dir()) == ["3", "4"]
     would = yolofs("gc", "--dry-run", "--json").json
     assert would.pop("freed_bytes") <= 3 * 4096  # of commits that went under a mount: what the store had for them
-    nothing = {"commits": [], "generations": 0, "killed_commands": 0, "dry_run": True}
+    nothing = {"commits": [], "generations": 0, "freed_when_closed_bytes": 0, "killed_commands": 0, "dry_run": True}
     assert would == nothing | {"waiting": [], "once_agreed": []}
     (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
     yolofs.trust()
@@ -115,6 +115,34 @@ def test_dead_generations_go_on_request(yolofs: Program, is_mounted: bool) -> No
         assert looks(view) == seen
         yolofs("travel", "kept")
         assert not (view / "after").exists()
+
+
+@pytest.mark.parametrize("is_json", [True, False])
+def test_what_is_freed_when_a_program_closes_its_file_is_told_apart(yolofs: Program, is_json: bool) -> None:
+    with yolofs.mounted() as view:
+        for name, size in (("dead", 200_000), ("open", 300_000)):
+            (view / name).write_bytes(os.urandom(size))
+        yolofs("snapshot", "dead")
+        yolofs("travel", "0")
+        yolofs("travel", "1")
+        with (view / "open").open("rb") as file:
+            yolofs("travel", "0")
+            would = yolofs("gc", "--generations", "--dry-run", "--json").json
+            held = os.fstat(file.fileno()).st_blocks * 512
+            freed = would["freed_bytes"] - held
+            assert freed > 200_000
+            before = du(yolofs.session)
+            if is_json:
+                done = yolofs("gc", "--generations", "--json").json
+                assert (done["freed_bytes"], done["freed_when_closed_bytes"]) == (freed, held)
+            else:
+                said = f"0 commits and 4 generations removed, {size_text(freed)} freed;"
+                said += f" {size_text(held)} more once programs have closed what they have open of it\n"
+                assert yolofs("gc", "--generations").err == said
+            assert du(yolofs.session) == before - freed
+            assert len(file.read()) == 300_000
+        wait_until(lambda: du(yolofs.session) == before - freed - held, "what was closed is freed")
+        assert yolofs("gc", "--generations").err == "0 commits and 0 generations removed, 0 B freed\n"
 
 
 def test_gc_says_that_keep_commits_waits(yolofs: Program) -> None:

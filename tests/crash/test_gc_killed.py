@@ -108,6 +108,7 @@ def check(scene: Scene, share: int, place: Path) -> None:
             "commits": [],
             "generations": 0,
             "freed_bytes": 0,
+            "freed_when_closed_bytes": 0,
             "killed_commands": 0,
             "dry_run": False,
             "waiting": [],

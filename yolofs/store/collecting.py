@@ -35,6 +35,18 @@ def bytes_besides(store: Store, referenced: Container[int]) -> int:
     return blocks * 512
 
 
+def bytes_still_there(store: Store, referenced: Container[int], *, below: int) -> int:
+    """Return how much of the disk those store inodes take that are not ``referenced``, and whose
+    numbers are ``below`` this one.
+    """
+    blocks = 0
+    for ino in store.since(0):
+        if ino < below and ino not in referenced:
+            with contextlib.suppress(FileNotFoundError):  # somebody has closed it
+                blocks += os.lstat(store.own_path(ino)).st_blocks
+    return blocks * 512
+
+
 def remove_unreferenced(store: Store, referenced: Container[int]) -> int:
     """Remove every store inode that is not ``referenced``, and empty shards; return how many inodes
     went.
