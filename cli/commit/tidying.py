@@ -76,15 +76,19 @@ def remove_surplus(project: bytes, *, generations: bool) -> RemovedSurplus:
     sentence = "some of what is no longer kept could not be removed"
     again = "yolofs gc --generations" if generations else "yolofs gc"
     with said_as(YolofsError, sentence, again=again, place=directory):
-        with changing(project, LoanKind.GC) as (session, is_mounted):
-            session.check_no_interrupted_commit()
-            gone = surplus_of(session)
-            remove_half_written(session)
-            put_aside(gone)
-            dropped = drop_dead_generations(session) if generations else 0
-            if not is_mounted:
-                session.collect()
-            named, below = session.named_numbers() if is_mounted else set(), session.store.next_ino
+        try:
+            with changing(project, LoanKind.GC) as (session, is_mounted):
+                session.check_no_interrupted_commit()
+                gone = surplus_of(session)
+                remove_half_written(session)
+                put_aside(gone)
+                dropped = drop_dead_generations(session) if generations else 0
+                if not is_mounted:
+                    session.collect()
+                named, below = session.named_numbers() if is_mounted else set(), session.store.next_ino
+        except OSError:
+            remove_gone(directory, time.time_ns())  # on a full disk that makes room for another attempt
+            raise
         killed = len(left_behind(directory))
         remove_gone(directory, time.time_ns())
         later = bytes_still_there(session.store, named, below=below) if is_mounted else 0

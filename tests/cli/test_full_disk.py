@@ -16,7 +16,7 @@ from tests.support.terminal import Terminal
 pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 _libc = ctypes.CDLL(None, use_errno=True)
 _REMOUNT, _READ_ONLY, _DETACH = 32, 1, 2
-SIZE = b"size=1m,mode=755"
+SIZE = b"size=1m,nr_inodes=1k,mode=755"
 
 
 class Disk:
@@ -34,6 +34,13 @@ class Disk:
                     file.write(b"x" * 4096)
             except OSError:
                 pass
+
+    def take_all_numbers(self) -> None:
+        """Make files until there is no inode number left."""
+        (self.path / "many").mkdir()
+        with contextlib.suppress(OSError):
+            for number in range(100_000):
+                (self.path / "many" / f"{number}").touch()
 
     @property
     def free(self) -> int:
@@ -164,6 +171,26 @@ def test_an_abort_makes_room_where_there_is_none(program: Program, disk: Disk, *
         if view is not None:
             (view / "a").write_text("again\n")
     assert ("M  a" in program("status").out) == is_mounted
+
+
+@pytest.mark.parametrize("lacks", ["room", "numbers"])
+def test_dropping_generations_makes_room_where_there_is_none(program: Program, disk: Disk, lacks: str) -> None:
+    with program.mounted("--root", ".") as view:
+        (view / "dead").write_bytes(bytes(100_000))
+        program("snapshot", "dead")
+        program("travel", "0")
+        (view / "a").write_text("again\n")
+    if lacks == "room":
+        disk.fill()
+    else:
+        disk.take_all_numbers()
+    foretold = program("gc", "--generations", "--dry-run", "--json").json
+    assert foretold["freed_bytes"] >= 100_000
+    done = program("gc", "--generations", "--json").json
+    assert done["generations"] == foretold["generations"] == 2
+    assert done["freed_bytes"] >= 100_000
+    assert "M  a" in program("status").out
+    assert program("gc", "--generations", "--json").json["generations"] == 0
 
 
 @pytest.mark.parametrize("room", [0, 4096, 3 * 4096, 6 * 4096, 60_000])

@@ -4,6 +4,7 @@ even a rename is possible there then.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -97,3 +98,32 @@ def test_an_abort_makes_room_each_time_in_a_mount(program: Program, subvolume: S
             (view / "big").write_bytes(os.urandom(MOST // 3))
         program("commit", "--yes")
     assert (program.project / "big").stat().st_size == MOST // 3
+
+
+@pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
+def test_gc_makes_room(program: Program, subvolume: Subvolume, *, is_mounted: bool) -> None:
+    """The big file is in a generation that a travel has left, and in a commit that is not kept."""
+    with contextlib.ExitStack() as stack:
+        view = stack.enter_context(program.mounted())
+        program("commit", "--yes")
+        for text in ("small\n", "smaller\n"):
+            (view / "big").write_text(text)
+            program("commit", "--yes")
+        (view / "dead").write_bytes(os.urandom(MOST // 4))
+        program("snapshot")
+        program("travel", "0")
+        (view / "a").write_text("staged\n")
+        if not is_mounted:
+            stack.close()
+        (program.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
+        program.trust()
+        subvolume.fill()
+        done = program("gc", "--json").json
+        assert done["commits"] == [1, 2]
+        program("snapshot")  # with that, the reserve is there again
+        subvolume.fill()
+        done = program("gc", "--generations", "--json").json
+        assert done["generations"] == 2
+        assert done["freed_bytes"] >= MOST // 4
+        wait_until(lambda: subvolume.taken < MOST - MOST // 4, "there is room")
+        assert "M  a" in program("status").out

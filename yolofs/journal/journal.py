@@ -216,6 +216,12 @@ class Journal:
 
     # --- writing ---
 
+    def take_no_room(self) -> None:
+        """Take no more of the disk than the records need, as it is full and they are to replace
+        others.
+        """
+        self._room.take_none()
+
     def append(self, *records: Record) -> None:
         """Write ``records`` by one write(2): all of them or, after an error, none.
 

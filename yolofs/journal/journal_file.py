@@ -57,6 +57,10 @@ class Room:
             elif not is_removal:
                 raise
 
+    def take_none(self) -> None:
+        """Take no room from now on."""
+        self._end = _NO_END
+
     def forget(self) -> None:
         """Note that the file was cut: then the disk has taken the room back."""
         self._end = 0

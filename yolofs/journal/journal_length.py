@@ -6,16 +6,18 @@ there is none.  The note is written after the records, but not after each of the
 too high, and it is exact once the writer has written a marker, has rested for some seconds, or has
 closed.
 
-The file is the reserve of its session, too: whoever drops the journal because the disk is full may
-remove it first.  On most disks the little that it has is enough.  On btrfs, where a quota that is
-used up leaves no room even for a rename, it keeps :data:`RESERVE_BYTES` more.
+The file is the reserve of its session, too: what makes room on a full disk may remove it first
+(:func:`in_reserve`).  On most disks the little that it has is enough.  On btrfs, where a quota that
+is used up leaves no room even for a rename, it keeps :data:`RESERVE_BYTES` more.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import zlib
+from collections.abc import Callable
 
 from yolofs.system import syscalls
 from yolofs.system.plain_files import open_plain
@@ -53,6 +55,23 @@ def _keep_reserve(fd: int) -> None:
     """
     if os.fstat(fd).st_blocks * 512 < RESERVE_BYTES and syscalls.is_on_btrfs(fd):
         syscalls.reserve_space(fd, _BLOCK_BYTES, RESERVE_BYTES)
+
+
+def in_reserve(journal: bytes, make_room: Callable[[], None]) -> None:
+    """Call what makes room on the disk of the journal at a path; if the disk is full, again without
+    the reserve.
+
+    Raises:
+        OSError: as ``make_room``.
+    """
+    try:
+        make_room()
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(journal + LENGTH_SUFFIX)
+        make_room()
 
 
 def read(journal: bytes, key: int) -> int:

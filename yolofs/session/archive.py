@@ -401,24 +401,16 @@ def replace_journal(path: bytes) -> None:
     Raises:
         OSError: no journal can be made; the old one stays.
     """
-    spare = path + journal_length.LENGTH_SUFFIX
-    try:
-        _put_empty_journal(path, spare)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(spare)
-        _put_empty_journal(path, None)
-    sync_directory_of(path)
-
-
-def _put_empty_journal(path: bytes, spare: bytes | None) -> None:
     empty = path + b".next"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(empty)
-    Journal.create(empty, spare=spare).close()
-    os.rename(empty, path)
+
+    def put() -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(empty)
+        Journal.create(empty, spare=path + journal_length.LENGTH_SUFFIX).close()
+        os.rename(empty, path)
+
+    journal_length.in_reserve(path, put)
+    sync_directory_of(path)
 
 
 def begin_journal(path: bytes, commit: bytes | None) -> None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from yolofs.commit.apply import commit_directory as commit_directories
 from yolofs.commit.apply.commit_directory import GOING_PREFIX
 from yolofs.config.settings import KeepCommits
-from yolofs.journal.journal_length import LENGTH_SUFFIX
+from yolofs.journal.journal_length import LENGTH_SUFFIX, in_reserve
 from yolofs.journal.records import Keep, Stage
 from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals
@@ -121,7 +122,8 @@ def put_aside(commits: Iterable[EndedCommit]) -> None:
     """
     for commit in commits:
         above, name = os.path.split(commit.directory)
-        os.rename(commit.directory, os.path.join(above, GOING_PREFIX + name))
+        journal = os.path.join(os.path.dirname(above), b"journal")
+        in_reserve(journal, partial(os.rename, commit.directory, os.path.join(above, GOING_PREFIX + name)))
 
 
 def remove_gone(directory: bytes, now_ns: int) -> None:
