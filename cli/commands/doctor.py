@@ -38,7 +38,9 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
     line. With --keep-rest only the changes of bad and missing lines are lost; doctor refuses this
     if what is left contradicts itself, or if a travel in it might now lead elsewhere. In both cases
     doctor first copies everything from there on to journal.torn. --repair --keep-rest writes a
-    damaged first line anew, if the other lines tell what it was.
+    damaged first line anew, if the other lines tell what it was. If the view does not come from a
+    line that contradicts those before it, the view stays, but no travel leads to the generations
+    that do; --repair takes out that line and what follows it in its generation.
 
     If the journal is missing, the names of what is staged are lost. --repair begins an empty
     journal, and keeps the staged files in .yolofs/lost, under numbers.

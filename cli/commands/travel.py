@@ -122,4 +122,5 @@ def _travel_to(project: bytes, text: str, *, force: bool) -> tuple[Generation, G
         if client is not None:
             return client.travel(text, force=force)
     with writing(project) as session:
+        session.state(session.timeline.resolve(text))  # may fail, so before the marker
         return session.travel(text)

@@ -12,6 +12,7 @@ from yolofs.cli.project.project import session_directory
 from yolofs.errors import JournalError, UsageError
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
+from yolofs.journal.journal_damage import Damage
 from yolofs.paths import display
 from yolofs.session.archive import journal_loss
 from yolofs.session.opening.lock import session_locked
@@ -24,6 +25,7 @@ from yolofs.session.opening.salvage import (
     go_on_without,
     keep_rest,
     restore_first_line,
+    take_out,
 )
 
 
@@ -77,7 +79,13 @@ def repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
         if damage is None:
             _go_on_without(directory, yes=yes, instead=instead)
             return
-        say(f"line {damage.line_number} of the journal (byte {damage.offset_bytes}) is bad: {damage.reason}")
+        say(
+            f"line {damage.line_number} of the journal (byte {damage.offset_bytes}) is bad: {damage.reason}"
+            f"{cuts.unshown_clause(damage.generations)}"
+        )
+        if damage.generations:
+            _take_out(path, damage, yes=yes, instead=instead)
+            return
         question = f"cut {cuts.record_text(damage.cut_lines)} off, from there on, and keep them as journal.torn?"
         if keeps_rest:
             rest = find_rest(path, damage)
@@ -94,6 +102,14 @@ def repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
             return
         Journal.repair(path, damage)
         say(f"cut; {cuts.record_text(damage.cut_lines)} from there on can be found in journal.torn now")
+
+
+def _take_out(path: bytes, damage: Damage, *, yes: bool, instead: str) -> None:
+    records = cuts.record_text(damage.cut_lines)
+    question = f"take {records} out, to the end of generation {damage.generations[0]}, and keep them as journal.torn?"
+    if yes or _agrees(question, instead):
+        take_out(path, damage)
+        say(f"taken out; {records} can be found in journal.torn now")
 
 
 def _go_on_without(directory: bytes, *, yes: bool, instead: str) -> None:

@@ -132,6 +132,13 @@ def _journal(directory: bytes) -> CheckFinding:
             message = cuts.torn_message(damage.offset_bytes, damage.line_number, damage.cut_bytes, damage.cut_lines)
             return CheckFinding("journal", Health.WARN, message, cuts.TORN_NEXT)
         message = f"line {damage.line_number} (byte {damage.offset_bytes}) is bad: {damage.reason}"
+        if damage.generations:
+            message += cuts.unshown_clause(damage.generations)
+            advice = (
+                f"yolofs doctor --repair takes {cuts.record_text(damage.cut_lines)} out, to the end of generation "
+                f"{damage.generations[0]}, and keeps them in journal.torn"
+            )
+            return CheckFinding("journal", Health.FAIL, message, advice)
         advice = (
             "yolofs doctor --repair --keep-rest leaves out the bad lines alone; yolofs doctor --repair cuts "
             f"{cuts.record_text(damage.cut_lines)} off, from there on; either keeps all in journal.torn"

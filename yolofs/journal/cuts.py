@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 
 import msgspec
 
 from yolofs.paths import display
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import is_there, open_plain
+from yolofs.text.enumeration import some_of
 
 CUTS_SUFFIX = b".cuts"
 TORN_SUFFIX = b".torn"
 ACKNOWLEDGE = "yolofs doctor --acknowledge"
+_MOST_NAMED = 10
+"""How many generations are named."""
 _MOST_BYTES = 1 << 20
 """How much of the notes is read; each has some hundred bytes."""
 
@@ -137,6 +141,17 @@ def missing_sentence(records: int, line: int) -> str:
         f"{missing_clause(records, line)}; put the journal back from a copy, if there is one, before the next "
         "`yolofs mount`, which goes on without them and keeps in lost/ the staged files that only they named"
     )
+
+
+def unshown_clause(generations: Sequence[int]) -> str:
+    """Say which generations come from a bad line, if the present one does not; "" if there are
+    none.
+    """
+    if not generations:
+        return ""
+    which = some_of([str(number) for number in generations], _MOST_NAMED)
+    plural = "s" if len(generations) > 1 else ""
+    return f"; the view does not come from it, but no travel leads to generation{plural} {which} any more"
 
 
 TORN_NEXT = "the next `yolofs mount` moves them to journal.torn"

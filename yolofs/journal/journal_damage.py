@@ -37,6 +37,15 @@ class Damage(msgspec.Struct, frozen=True):
     """How many lines that is, the last of them perhaps not whole."""
     is_torn: bool = False
     """It is no damage but a torn tail, which the next writer cuts by itself."""
+    generations: tuple[int, ...] = ()
+    """Which generations cannot be shown, where the present one can: then a repair takes out only
+    what is left of a segment.
+    """
+
+    @property
+    def end_bytes(self) -> int:
+        """Where what a repair cuts ends."""
+        return self.offset_bytes + self.cut_bytes
 
 
 def number_of(line: bytes, form: JournalForm, most: int) -> int | None:
@@ -77,10 +86,21 @@ def find(fd: int, form: JournalForm) -> Damage | None:
     return None if offset == file_size else damage_at(fd, offset, number, "the line is cut", is_torn=True)
 
 
-def damage_at(fd: int, offset: int, number: int, reason: str, *, is_torn: bool = False) -> Damage:
-    """Return what a cut before record ``number``, which stands at ``offset``, takes off."""
-    tail = read_tail(fd, offset)
-    return Damage(offset, number + 1, len(tail), reason, line_count(tail), is_torn)
+def damage_at(
+    fd: int,
+    offset: int,
+    number: int,
+    reason: str,
+    *,
+    is_torn: bool = False,
+    end: int | None = None,
+    generations: tuple[int, ...] = (),
+) -> Damage:
+    """Return what a cut before record ``number``, which stands at ``offset``, takes off, up to
+    ``end`` or all.
+    """
+    tail = read_tail(fd, offset)[: None if end is None else end - offset]
+    return Damage(offset, number + 1, len(tail), reason, line_count(tail), is_torn, generations)
 
 
 def explain(fd: int, form: JournalForm, offset: int, number: int) -> str:

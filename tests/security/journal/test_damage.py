@@ -28,7 +28,7 @@ from tests.support.fault_points import points
 from tests.support.program import Program
 from yolofs.journal.codec import encode
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import Delete, Stage, Travel
+from yolofs.journal.records import Delete, Record, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath, StoreIno
 
 pytestmark = pytest.mark.mount
@@ -112,6 +112,56 @@ def test_a_sound_line_that_contradicts_those_before_it_is_cut_off_too(
     assert changes_of(yolofs) == before
     stage(yolofs, "later")
     assert "A  later" in changes_of(yolofs)
+
+
+@pytest.mark.parametrize("options", [[], ["--keep-rest"]], ids=["repair", "keep-rest"])
+def test_a_line_that_contradicts_those_before_it_where_a_travel_has_left_is_taken_out(
+    yolofs: Program, options: list[str]
+) -> None:
+    """Generation 2 has it, on which 3 is built; what the view shows is built on 1."""
+    yolofs("snapshot")
+    form = Journal.form_of(bytes(journal_of(yolofs)))
+    records: list[Record] = [
+        Delete(1, RelPath(b"a.txt")),
+        Stage(1000, RelPath(b"a.txt/inside"), StoreIno(1 << 20)),
+        Stage(1, RelPath(b"after"), StoreIno(2)),
+        Snapshot(1),
+        Stage(1, RelPath(b"a.txt/again"), StoreIno(2)),
+        Snapshot(1, b"three"),
+        Travel(1, Generation(1)),
+        Snapshot(1, b"five"),
+    ]
+    first = len(lines_of(yolofs))
+    lines = [encode(record, form.stamp(number)) for number, record in enumerate(records, first)]
+    with journal_of(yolofs).open("ab") as file:
+        file.writelines(lines)
+    stage(yolofs, "later")
+    before = changes_of(yolofs)
+    whole = journal_of(yolofs).read_bytes()
+    for generation in "23":
+        assert "does not fit" in yolofs.refused("travel", generation, code=6)
+        assert journal_of(yolofs).read_bytes() == whole
+    assert changes_of(yolofs) == before
+    found = finding(yolofs, "journal", code=1)
+    assert found["message"].startswith(f"line {first + 2} (byte {whole.index(lines[1])}) is bad: ")
+    assert found["message"].endswith(
+        "; the view does not come from it, but no travel leads to generations 2, 3 any more"
+    )
+    assert "takes 2 records out, to the end of generation 2" in found["advice"]
+    said = yolofs("doctor", "--repair", *options, "--yes", code=1).err
+    assert "taken out; 2 records can be found in journal.torn now" in said
+    assert (yolofs.session / "journal.torn").read_bytes().endswith(lines[1] + lines[2] + b"\n")
+    found = finding(yolofs, "journal", code=1)
+    assert found["message"].startswith(f"line {first + 3} (byte ")
+    assert "no travel leads to generation 3 any more" in found["message"]
+    yolofs("doctor", "--repair", *options, "--yes")
+    assert finding(yolofs, "journal")["level"] == "ok"
+    assert changes_of(yolofs) == before
+    for generation, shown in (("3", True), ("2", True), ("five", False), ("-", True)):
+        yolofs("travel", generation)
+        assert ("D  a.txt" in changes_of(yolofs)) == shown, generation
+    yolofs("travel", "6")
+    assert changes_of(yolofs) == before
 
 
 # ---- keeping the rest

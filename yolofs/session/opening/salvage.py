@@ -150,6 +150,39 @@ def keep_rest(path: bytes, damage: Damage) -> KeptLines:
     return rest
 
 
+def take_out(path: bytes, damage: Damage) -> None:
+    """Take out of a journal what is left of a segment from a record on that does not fit; it is in
+    ``journal.torn`` before.
+
+    Markers keep their numbers, and the present state stays as it is.
+
+    Danger: nobody else may have the journal open to write to it.
+
+    Raises:
+        JournalError: the present state comes of what would be taken out.  Nothing was done then.
+        OSError: it cannot be read or written.
+    """
+    form = Journal.form_of(path)
+    with open(path, "rb") as file:
+        whole = file.read()
+    good, cut, rest = (
+        whole[: damage.offset_bytes],
+        whole[damage.offset_bytes : damage.end_bytes],
+        whole[damage.end_bytes :],
+    )
+    bodies = [line[:-10] for line in rest.split(b"\n")[:-1]]
+    stamps = map(form.stamp, range(damage.line_number - 1, damage.line_number - 1 + len(bodies)))
+    repaired = _write_beside(path, [good, *map(with_checksum, bodies, stamps)])
+    misfit = find_misfit(repaired)
+    if misfit is not None:
+        os.unlink(repaired)
+        raise JournalError(f"what is left of {display(path)} contradicts itself: {misfit.reason}")
+    journal_file.keep_tail(path, damage.offset_bytes, cut)
+    os.rename(repaired, path)
+    journal_file.sync_directory_of(path)
+    journal_length.write(path, form.key, damage.line_number - 2 + len(bodies))
+
+
 def _write_beside(path: bytes, lines: Iterable[bytes]) -> bytes:
     """Write a file beside a journal, durably, to be renamed onto it; return its path."""
     repaired = path + b".new"
