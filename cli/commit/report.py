@@ -22,7 +22,7 @@ from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fie
 from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit import plan_commit
-from yolofs.commit.plan.cut_links import CutLink, find_cut_links, moves_between_mounts
+from yolofs.commit.plan.cut_links import CutLink, find_cut_links, moves_between_disks
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.split import Split
 from yolofs.errors import UnnamedError, YolofsError
@@ -119,9 +119,9 @@ def warn_of_cut_links(session: Session, split: Split, looked: BaseLook) -> None:
     """Say which names become files of their own, as they move to another disk, and which keep the
     old content.
     """
-    if not (session.base.mounts and moves_between_mounts(looked.names, session.base)):
-        return
-    with contextlib.suppress(YolofsError):  # the commit itself says why there is no plan
+    with contextlib.suppress(YolofsError, OSError):  # the commit itself says why there is no plan
+        if not moves_between_disks(looked.names, session.base):
+            return
         plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
         cut = find_cut_links(plan, session.base)
         more = "files with hard links move to another disk or mount"

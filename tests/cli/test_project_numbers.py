@@ -79,3 +79,13 @@ def test_a_commit_gives_what_is_new_the_number_of_its_directory_and_can_be_undon
     assert looks(project) == before
     program("commit", "--yes")
     assert looks(project) == after
+
+
+def test_hard_links_that_a_move_to_another_number_cuts_are_told_before_the_commit(program: Program) -> None:
+    project = program.project
+    with program.mounted() as view:
+        (view / "link").rename(view / "other/link")
+        said = f"{project}/other/link moves to another disk or mount, and is no longer a hard link of {project}/linked"
+        assert said in program("commit", "--dry-run").err
+        assert said in program("commit", "--yes").err
+    assert (project / "linked").stat().st_nlink == 1

@@ -13,6 +13,7 @@ from tests.support.core_driver import CoreDriver
 from tests.support.looks import looks
 from tests.support.program import Program
 from tests.support.sharing_disk import disk_image
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 
@@ -88,3 +89,48 @@ def test_a_subvolume_that_is_left_alone_inside_moves_and_goes(program: Program, 
     program("commit", "--yes")
     program("undo", "--yes")
     assert looks(project) == before
+
+
+def cut_links_told(text: str) -> list[str]:
+    return [line.partition("warning: ")[2] for line in text.splitlines() if "no longer a hard link" in line]
+
+
+def test_hard_links_that_a_move_into_a_subvolume_cuts_are_told_before_the_commit(program: Program) -> None:
+    project = program.project
+    (project / "one").write_text("one\n")
+    (project / "two").hardlink_to(project / "one")
+    (project / "dir").mkdir()
+    (project / "dir/three").write_text("three\n")
+    (project / "four").hardlink_to(project / "dir/three")
+    before = looks(project)
+    view = CoreDriver(os.fsencode(project))
+    view.rename(b"one", b"sub/one")
+    view.mkdir(b"sub/new", 0o755)
+    view.rename(b"dir", b"sub/new/dir")
+    view.close()
+    text = "moves to another disk or mount, and is no longer a hard link of"
+    foretold = cut_links_told(program("commit", "--dry-run").err)
+    assert sorted(foretold) == [
+        f"{project}/sub/new/dir/three {text} {project}/four",
+        f"{project}/sub/one {text} {project}/two",
+    ]
+    with Terminal(project, ["commit"], size=(1000, 24), NO_COLOR="1") as terminal:
+        terminal.wait_for("? [y/N] ")
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+        assert cut_links_told(terminal.text) == foretold
+    assert cut_links_told(program("commit", "--yes").err) == foretold
+    assert (project / "two").stat().st_nlink == 1
+    program("undo", "--yes")
+    assert looks(project) == before
+
+
+def test_no_cut_link_is_told_where_a_file_stays_in_its_subvolume(program: Program) -> None:
+    project = program.project
+    (project / "sub/g").hardlink_to(project / "sub/f")
+    view = CoreDriver(os.fsencode(project))
+    view.rename(b"sub/f", b"sub/dir/f")
+    view.close()
+    assert cut_links_told(program("commit", "--dry-run").err) == []
+    assert cut_links_told(program("commit", "--yes").err) == []
+    assert (project / "sub/g").samefile(project / "sub/dir/f")

@@ -1,4 +1,5 @@
-"""Which hard links a commit cuts, as names of a file move to another disk or mount.
+"""Which hard links a commit cuts, as names of a file move to another disk or mount, into a
+subvolume, or to where another project number is handed down (:mod:`yolofs.system.rename_domains`).
 
 Each such name becomes a file of its own.  It gets what is staged; so do names of base that stay.
 Names that base lacks, or that were not found, keep the file as it was.
@@ -13,9 +14,10 @@ from typing import NamedTuple
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.commit.plan.plan import Park, Place, Plan, Rewrite, SetMetadata
-from yolofs.paths import RelPath, join
+from yolofs.paths import RelPath, join, split
 from yolofs.state.link_names import MOST_SEARCHED, find_names_at
 from yolofs.store.base import Base
+from yolofs.system.rename_domains import RenameDomain, rename_domain
 
 
 class CutLink(NamedTuple):
@@ -31,16 +33,49 @@ class CutLink(NamedTuple):
     """Whether those others keep what the file was, though the name gets something else."""
 
 
-def moves_between_mounts(names: Iterable[OverriddenName], base: Base) -> bool:
-    """Tell whether any of the names of a tree moves to another disk or mount."""
+class _Ways:
+    """Knows between which names of base a rename leads."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+        self._known: dict[RelPath, RenameDomain] = {}
+
+    def are_cut(self, old: RelPath, new: RelPath) -> bool:
+        """Tell whether what base has at ``old`` is copied to ``new``, a path of the view."""
+        if self._base.mount_above(old) != self._base.mount_above(new):
+            return True
+        above, below = split(old)[0], self._nearest(split(new)[0])
+        return above != below and not self._domain(above).leads_to(self._domain(below))
+
+    def _nearest(self, directory: RelPath) -> RelPath:
+        """Return the directory, or the next one above it that base has: what is made in there is on
+        its disk.
+        """
+        while directory:
+            st = self._base.look(directory)
+            if st is not None and stat.S_ISDIR(st.st_mode):
+                break
+            directory = split(directory)[0]
+        return directory
+
+    def _domain(self, directory: RelPath) -> RenameDomain:
+        if directory not in self._known:
+            self._known[directory] = rename_domain(self._base.path(directory))
+        return self._known[directory]
+
+
+def moves_between_disks(names: Iterable[OverriddenName], base: Base) -> bool:
+    """Tell whether any of the names of a tree moves to another disk or mount, or to where else no
+    rename leads.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    ways = _Ways(base)
     for name in names:
         staged = name.entry.staged
         source = staged.home if staged is not None and staged.home is not None else name.entry.source
-        if (
-            source is not None
-            and source != name.natural_path
-            and base.mount_above(source) != base.mount_above(name.path)
-        ):
+        if source and source != name.natural_path and ways.are_cut(source, name.path):
             return True
     return False
 
@@ -61,6 +96,7 @@ class _Cutting:
     def __init__(self, plan: Plan, base: Base) -> None:
         self._plan = plan
         self._base = base
+        self._ways = _Ways(base)
         self._moves = Moves(plan)
         self._changed = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
 
@@ -87,7 +123,7 @@ class _Cutting:
             if not isinstance(step, Place) or step.number not in parks:
                 continue
             old = parks[step.number]
-            if self._base.mount_above(old) != self._base.mount_above(step.path):
+            if self._ways.are_cut(old, step.path):
                 yield from self._files(old, step.path)
 
     def _files(self, old: RelPath, new: RelPath) -> Iterator[tuple[RelPath, RelPath, tuple[int, int]]]:
