@@ -22,7 +22,8 @@ from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fie
 from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit import plan_commit
-from yolofs.commit.plan.cut_links import CutLink, find_cut_links, moves_between_disks
+from yolofs.commit.plan.cut_links import CutLink, find_cut_links, find_links_to_copy, moves_between_disks
+from yolofs.commit.plan.plan import Link, Plan
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.split import Split
 from yolofs.errors import UnnamedError, YolofsError
@@ -32,6 +33,7 @@ from yolofs.paths import split as split_path
 from yolofs.session.commit import BaseLook, CommitResult
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
+from yolofs.store.base import Base
 from yolofs.text.enumeration import some_of
 
 _PATHS_IN_HINT = 4
@@ -116,17 +118,36 @@ def emit_taken(
 
 
 def warn_of_cut_links(session: Session, split: Split, looked: BaseLook) -> None:
-    """Say which names become files of their own, as they move to another disk, and which keep the
-    old content.
+    """Say which names become files of their own, as they move to another disk, or are to be hard
+    links of names there, and which keep the old content.
     """
     with contextlib.suppress(YolofsError, OSError):  # the commit itself says why there is no plan
         if not moves_between_disks(looked.names, session.base):
             return
         plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
-        cut = find_cut_links(plan, session.base)
-        more = "files with hard links move to another disk or mount"
-        for line in first_lines(cut, lambda one: _cut_text(one, session.base.root), more):
-            warn(line)
+        warn_of_links_in(plan, session.base)
+
+
+def warn_of_links_in(plan: Plan, base: Base) -> None:
+    """Say which names become files of their own by a plan, as :func:`warn_of_cut_links`; no step of
+    it may be done yet.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    cut = find_cut_links(plan, base)
+    more = "files with hard links move to another disk or mount"
+    for line in first_lines(cut, lambda one: _cut_text(one, base.root), more):
+        warn(line)
+    copies = find_links_to_copy(plan, base)
+    more = "files become copies, as no hard link leads there"
+    for line in first_lines(copies, lambda one: _copy_text(one, base.root), more):
+        warn(line)
+
+
+def _copy_text(link: Link, root: bytes) -> str:
+    existing, path = (display(absolute(root, one)) for one in (link.existing, link.path))
+    return f"{path} becomes a copy of {existing}: no hard link leads to another disk or mount"
 
 
 def _cut_text(link: CutLink, root: bytes) -> str:

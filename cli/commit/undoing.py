@@ -10,6 +10,7 @@ from typing import NamedTuple
 import click
 
 from yolofs.cli.commit.named_paths import check_paths_of_undo
+from yolofs.cli.commit.report import warn_of_links_in
 from yolofs.cli.commit.tidying import remove_tidied
 from yolofs.cli.commit.undo_report import check_nothing_stays, document_of, report_undo, show_undo
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say
@@ -130,8 +131,10 @@ def _show_and_ask(project: bytes, request: UndoRequest) -> bool:
         changes = changes_of_undo(prepared.tree, session.base, prepared.store)
         show_undo(session, commit, prepared, changes, unfolds=request.unfolds)
         kept = {*prepared.stays, *(path for held_back in prepared.held_back for path in held_back.paths)}
+        plan = plan_commit(prepared.tree, session.base, prepared.store)
+        with contextlib.suppress(OSError):  # the undo itself says why
+            warn_of_links_in(plan, session.base)
         if request.is_dry_run:
-            plan = plan_commit(prepared.tree, session.base, prepared.store)
             is_kept = None if request.unfolds else lambda _: False
             for line in plan_lines(plan, session.base, prepared.store, is_kept=is_kept):
                 emit(line)

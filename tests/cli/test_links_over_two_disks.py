@@ -117,3 +117,50 @@ def test_no_note_is_printed_where_no_hard_link_is_cut(yolofs: Program, project: 
     view.rename(b"three", b"far/three")
     view.close()
     assert told(yolofs) == ""
+
+
+def test_new_names_on_another_disk_that_become_copies_are_told_before_the_commit(
+    yolofs: Program, project: Path
+) -> None:
+    make(project / "far/one")
+    view = CoreDriver(bytes(project))
+    for name in (b"a", b"b"):
+        view.link(b"far/one", name)
+    view.create(b"new", b"new\n", 0o644)
+    view.link(b"new", b"other")
+    view.link(b"new", b"far/new")
+    view.close()
+
+    def copies(text: str) -> set[str]:
+        return {line.partition("warning: ")[2] for line in text.splitlines() if "becomes a copy of" in line}
+
+    why = "no hard link leads to another disk or mount"
+    foretold = copies(yolofs("commit", "--dry-run").err)
+    assert {
+        f"{project}/a becomes a copy of {project}/far/one: {why}",
+        f"{project}/b becomes a copy of {project}/far/one: {why}",
+    } < foretold
+    assert copies(_at_the_question(yolofs)) == foretold
+    done = yolofs("commit", "--yes").err
+    assert copies(done) == foretold
+    assert done.count("hard link could not be carried over") == len(foretold)
+    files = [(project / name).stat() for name in ("far/one", "a", "b", "new", "other", "far/new")]
+    assert len({(st.st_dev, st.st_ino) for st in files}) == 2 + len(foretold)  # of two in the view
+
+
+def test_an_undo_tells_which_hard_links_it_cuts_before(yolofs: Program, project: Path) -> None:
+    (project / "far/one").write_text("one\n")
+    view = CoreDriver(bytes(project))
+    view.rename(b"far/one", b"one")
+    view.close()
+    yolofs("commit", "--yes")
+    (project / "host").hardlink_to(project / "one")
+    said = f"{project}/far/one moves to another disk or mount, and is no longer a hard link of {project}/host"
+    assert said in yolofs("undo", "--force", "--dry-run").err
+    with Terminal(yolofs.project, ["undo", "--force"], size=(1000, 24), NO_COLOR="1") as terminal:
+        terminal.wait_for("? [y/N] ")
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+        assert said in terminal.text
+    assert (project / "far/one").read_text() == (project / "host").read_text() == "one\n"
+    assert (project / "host").stat().st_nlink == 1

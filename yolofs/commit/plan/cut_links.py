@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.overridden_names import OverriddenName
-from yolofs.commit.plan.plan import Park, Place, Plan, Rewrite, SetMetadata
+from yolofs.commit.plan.plan import Link, Park, Place, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, join, split
 from yolofs.state.link_names import MOST_SEARCHED, find_names_at
 from yolofs.store.base import Base
@@ -33,18 +33,18 @@ class CutLink(NamedTuple):
     """Whether those others keep what the file was, though the name gets something else."""
 
 
-class _Ways:
-    """Knows between which names of base a rename leads."""
+class Ways:
+    """Knows between which names of base a rename or a hard link leads."""
 
     def __init__(self, base: Base) -> None:
         self._base = base
         self._known: dict[RelPath, RenameDomain] = {}
 
     def are_cut(self, old: RelPath, new: RelPath) -> bool:
-        """Tell whether what base has at ``old`` is copied to ``new``, a path of the view."""
+        """Tell whether what is at ``old`` is copied to ``new``; both may be paths of the view."""
         if self._base.mount_above(old) != self._base.mount_above(new):
             return True
-        above, below = split(old)[0], self._nearest(split(new)[0])
+        above, below = self._nearest(split(old)[0]), self._nearest(split(new)[0])
         return above != below and not self._domain(above).leads_to(self._domain(below))
 
     def _nearest(self, directory: RelPath) -> RelPath:
@@ -66,16 +66,18 @@ class _Ways:
 
 def moves_between_disks(names: Iterable[OverriddenName], base: Base) -> bool:
     """Tell whether any of the names of a tree moves to another disk or mount, or to where else no
-    rename leads.
+    rename leads, or is to be a hard link of a name there.
 
     Raises:
         OSError: base cannot be read.
     """
-    ways = _Ways(base)
+    ways = Ways(base)
     for name in names:
         staged = name.entry.staged
         source = staged.home if staged is not None and staged.home is not None else name.entry.source
         if source and source != name.natural_path and ways.are_cut(source, name.path):
+            return True
+        if staged is not None and staged.names[1:] and ways.are_cut(staged.names[0].path(), name.path):
             return True
     return False
 
@@ -92,11 +94,21 @@ def find_cut_links(plan: Plan, base: Base) -> list[CutLink]:
     return list(_Cutting(plan, base).links())
 
 
+def find_links_to_copy(plan: Plan, base: Base) -> list[Link]:
+    """Return the steps that are to make hard links where none can be, so that they make copies.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    ways = Ways(base)
+    return [step for step in plan.steps if isinstance(step, Link) and ways.are_cut(step.existing, step.path)]
+
+
 class _Cutting:
     def __init__(self, plan: Plan, base: Base) -> None:
         self._plan = plan
         self._base = base
-        self._ways = _Ways(base)
+        self._ways = Ways(base)
         self._moves = Moves(plan)
         self._changed = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import assert_never
 
+from yolofs.commit.plan.cut_links import Ways
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -118,6 +119,7 @@ class _StepLines:
     def __init__(self, plan: Plan, base: Base, store: StorePaths) -> None:
         self._root = plan.root
         self._base = base
+        self._ways = Ways(base)
         self._store = store
         self._comes_from: dict[int, Park | Fetch] = {
             step.number: step for step in plan.steps if isinstance(step, Park | Fetch)
@@ -141,10 +143,10 @@ class _StepLines:
                 yield f"{self._arrival(step)}{_replacing(step.replaced)}"
             case Link():
                 existing, replacing = self.shown(step.existing), _replacing(step.replaced)
-                if self._base.mount_above(step.path) == self._base.mount_above(step.existing):
-                    yield f"make {path} a hard link of {existing}{replacing}"
-                else:
+                if self._ways.are_cut(step.existing, step.path):
                     yield f"copy {existing} to {path}{replacing}"
+                else:
+                    yield f"make {path} a hard link of {existing}{replacing}"
             case Duplicate():
                 yield f"copy {self.shown(step.existing)} to {path}{_replacing(step.replaced)}"
             case Rewrite():
