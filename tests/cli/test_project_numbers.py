@@ -89,3 +89,30 @@ def test_hard_links_that_a_move_to_another_number_cuts_are_told_before_the_commi
         assert said in program("commit", "--dry-run").err
         assert said in program("commit", "--yes").err
     assert (project / "linked").stat().st_nlink == 1
+
+
+def test_what_stays_staged_of_a_file_that_got_another_number_is_no_conflict(program: Program) -> None:
+    project = program.project
+    with program.mounted() as view:
+        (view / "moved").rename(view / "other/moved")
+        program("snapshot")
+        with (view / "other/moved").open("a") as file:
+            file.write("more\n")
+        program("commit", "--yes", "--up-to", "1")
+        assert "changed in base, too" not in program("status").out
+        program("commit", "--yes")
+    assert (project / "other/moved").read_text() == "old\nmore\n"
+
+
+def test_what_is_staged_of_a_file_that_an_undo_gives_its_old_number_is_no_conflict(program: Program) -> None:
+    project = program.project
+    with program.mounted() as view:
+        (view / "moved").rename(view / "other/moved")
+        program("commit", "--yes")
+        with (view / "other/moved").open("a") as file:
+            file.write("more\n")
+        program("undo", "--yes")
+        assert "changed in base, too" not in program("status").out
+        program("commit", "--yes")
+    assert (project / "other/moved").read_text() == "old\nmore\n"
+    assert not (project / "moved").exists()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import struct
 from typing import NamedTuple
 
@@ -33,6 +34,22 @@ class RenameDomain(NamedTuple):
         is_near = (self.device, self.mount) == (other.device, other.mount)
         return is_near and other.project in (None, self.project or 0)
 
+    def takes(self, path: bytes) -> bool:
+        """Tell whether what is at a path, which may have come from elsewhere with a number of its
+        own, can be renamed to a directory here.
+
+        Raises:
+            OSError: as statx(2).
+        """
+        if device_and_mount(path) != (self.device, self.mount):
+            return False
+        if self.project is None:
+            return True
+        if not _tells_number(path):
+            return rename_domain(os.path.dirname(path)).leads_to(self)
+        number, _ = _project_and_flags(path) or (None, 0)
+        return number is None or number == self.project
+
 
 def rename_domain(directory: bytes) -> RenameDomain:
     """Return where a directory lies.
@@ -45,9 +62,21 @@ def rename_domain(directory: bytes) -> RenameDomain:
     return RenameDomain(*device_and_mount(directory), _project(directory))
 
 
+def _tells_number(path: bytes) -> bool:
+    """Tell whether what is at a path may be opened to ask it, which does something to a device."""
+    mode = os.lstat(path).st_mode
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
 def _project(directory: bytes) -> int | None:
+    number, flags = _project_and_flags(directory) or (None, 0)
+    return number if flags & _HANDS_DOWN else None
+
+
+def _project_and_flags(path: bytes) -> tuple[int, int] | None:
+    """Return the number that a file or directory has, and its flags; None where nothing tells."""
     try:
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
@@ -56,4 +85,4 @@ def _project(directory: bytes) -> int | None:
         return None
     finally:
         os.close(fd)
-    return project if flags & _HANDS_DOWN else None
+    return project, flags

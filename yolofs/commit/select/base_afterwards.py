@@ -17,7 +17,7 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
-from yolofs.system.syscalls import device_and_mount
+from yolofs.system.rename_domains import RenameDomain, rename_domain
 
 
 class ReturningFile(NamedTuple):
@@ -187,7 +187,7 @@ class BaseAfterwards:
         """Tell whether what is kept at an absolute path is the very same file in a place of base
         then: no copy.
         """
-        return self._device_after(place) == device_and_mount(path)
+        return self._domain_after(place).takes(path)
 
     def links_after(self, st: os.stat_result, names: Sequence[RelPath]) -> int:
         """Return how many names base has afterwards for a file that has these now; 0 for one."""
@@ -244,14 +244,14 @@ class BaseAfterwards:
     def goes_to_another_device(self, rel: RelPath, place: RelPath) -> bool:
         """Tell whether a file of base is copied when the first tree puts it where it is to be."""
         is_there = self._base.look(rel) is not None  # else the host has deleted it
-        return is_there and device_and_mount(self._base.path(rel)) != self._device_after(place)
+        return is_there and not self._domain_after(place).takes(self._base.path(rel))
 
-    def _device_after(self, place: RelPath) -> tuple[int, int]:
-        """Return the device and mount that something is on which the first tree puts in a place."""
+    def _domain_after(self, place: RelPath) -> RenameDomain:
+        """Return where something lies which the first tree puts in a place."""
         above = split(place)[0]
         while above:
             shown, there = self._first.resolve(above), self._base.look(above)
             if shown is not None and shown.base == above and there is not None:
-                return device_and_mount(self._base.path(above))
+                return rename_domain(self._base.path(above))
             above = split(above)[0]  # it is made or moved there, to the device of the one above
-        return device_and_mount(self._base.path(ROOT))
+        return rename_domain(self._base.path(ROOT))
