@@ -33,14 +33,16 @@ def sessions_removed(state_home: str) -> Iterator[None]:
     """
     parts = [os.path.join(state_home, "yolofs", part) for part in ("registry", "sessions")]
     before = [_names(part) for part in parts]
-    yield
-    for part, known in zip(parts, before, strict=True):
-        for name in _names(part) - known:
-            path = os.path.join(part, name)
-            if os.path.isdir(path):
-                shutil.rmtree(path, ignore_errors=True)  # an ordinary user's may hold what it closed
-            else:
-                os.unlink(path)
+    try:
+        yield
+    finally:
+        for part, known in zip(parts, before, strict=True):
+            for name in _names(part) - known:
+                path = os.path.join(part, name)
+                if os.path.isdir(path):
+                    shutil.rmtree(path, ignore_errors=True)  # an ordinary user's may hold what it closed
+                else:
+                    os.unlink(path)
 
 
 def _names(directory: str) -> set[str]:

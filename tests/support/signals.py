@@ -30,13 +30,15 @@ def signals_left_alone() -> Iterator[None]:
     back.
     """
     handlers, mask = _handlers(), signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    yield
-    left, left_mask = _handlers(), signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    for number, handler in handlers.items():
-        if left[number] is not handler:
-            signal.signal(number, handler)
-    assert left == handlers, "signals have other handlers than before"
-    assert left_mask == mask, "other signals are held back than before"
+    try:
+        yield
+    finally:
+        left, left_mask = _handlers(), signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in handlers.items():
+            if left[number] is not handler:
+                signal.signal(number, handler)
+        assert left == handlers, "signals have other handlers than before"
+        assert left_mask == mask, "other signals are held back than before"
 
 
 def _handlers() -> dict[signal.Signals, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.model_steps import how_many
 from tests.support.program import Program, kill, wait_until
 from tests.support.stepped import stepped
 from yolofs.system.mounts import unmount
@@ -168,7 +169,7 @@ for number in itertools.count():
 """
     with stepped(yolofs, "--no-review") as attacker:
         attacker.do(f"python3 -c {_quoted('import os' + chr(10) + code)} & echo $! > /var/tmp/pid; cp /var/tmp/pid pid")
-        for _ in range(5):
+        for _ in range(how_many(ci=3, nightly=5)):
             yolofs("status", "--json")
             yolofs("abort", "--yes")
         attacker.do("kill %1")
