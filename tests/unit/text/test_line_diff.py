@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fault_points import points
+from tests.support.model_steps import how_many
 from yolofs.text.line_diff import Block, blocks, compare_pieces, compare_texts, hunks, similarity, split_lines
 
 texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\xff\n"]), max_size=30).map(b"".join)
@@ -87,7 +88,11 @@ def test_the_hunks_lead_from_one_text_to_the_other(
     assert apply(result.old, list(hunks(result, context))) == new + new_end
 
 
-@given(st.integers(0, 9000), st.integers(0, 9000), st.sampled_from([b"\n", None]))
+MOST_GONE = how_many(ci=600, nightly=9000)
+"""Of lines that a change takes away: more than twice as many as are compared at a time."""
+
+
+@given(st.integers(0, 9000), st.integers(0, MOST_GONE), st.sampled_from([b"\n", None]))
 def test_what_is_equal_before_and_after_a_change_in_a_long_text_is_no_part_of_it(
     at: int, count: int, line: bytes | None
 ) -> None:
