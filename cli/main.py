@@ -22,6 +22,10 @@ GARBAGE_THRESHOLD = 50_000
 """Garbage is looked for after this many new objects: more than a short command makes."""
 _BECOMES_ANOTHER = frozenset({"run", "shell"})
 """Commands that start another program, which hears Ctrl-C itself."""
+_KEPT = frozenset({"status", "diff"})
+"""Commands whose bytecode is kept in one file.  What `snapshot` and `run` import before they do
+something is so little that to read the file takes as long.
+"""
 
 
 def program() -> NoReturn:
@@ -37,12 +41,20 @@ def program() -> NoReturn:
         from yolofs.system import silent_disks
 
         silent_disks.watch()
+    kept = None
+    if sys.argv[1:2] and sys.argv[1] in _KEPT and "YOLOFS_SOCKET" not in os.environ:
+        from yolofs.cli.kept_bytecode import KeptBytecode
+
+        kept = KeptBytecode()
+        kept.use()
     code = _run(sys.argv[1:], None)
     import contextlib  # which others have imported by now
 
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
+    if kept is not None:
+        kept.keep()
     os._exit(code)
 
 
