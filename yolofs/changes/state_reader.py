@@ -201,7 +201,7 @@ class StateReader:
             st = self.base.lstat(source)
         except GONE_OR_CLOSED:
             st = None  # never was there, or the host has removed it
-        if entry is not None and entry.children and (st is None or not stat.S_ISDIR(st.st_mode)) and _has_work(entry):
+        if entry is not None and entry.children and (st is None or not stat.S_ISDIR(st.st_mode)) and has_work(entry):
             st = _LOST_DIRECTORY
         if st is None:
             return None
@@ -222,7 +222,8 @@ has to be seen.
 """
 
 
-def _has_work(directory: Entry) -> bool:
+def has_work(directory: Entry) -> bool:
+    """Tell whether anything is staged at an entry or below it."""
     return any(entry.staged is not None for entry in entries_below(directory))
 
 

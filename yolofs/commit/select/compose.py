@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from yolofs.changes.state_reader import has_work
 from yolofs.commit.plan.kept_objects import KeptAndStore, kept_of
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.survivors import Survivors
@@ -230,7 +231,10 @@ class _Composing:
                 if rel in (None, natural):
                     self._left_alone[natural] = slot
             if thing is None:
-                if entry is not None or rel is not None:
+                lost = self._lost_directory(directory, name, slot)
+                if lost is not None:
+                    below.append(lost)
+                elif entry is not None or rel is not None:
                     self._hide(path, entry)
                 continue
             if entry is not None or rel is not None or self._was_in_base(thing.entry, first, name):
@@ -262,6 +266,20 @@ class _Composing:
             return None
         rel = join(directory.source, name)
         return ShownName(None, None, rel) if self._base.look(rel) is not None else None
+
+    def _lost_directory(
+        self, directory: _ComposedDirectory, name: bytes, slot: RelPath | None
+    ) -> _ComposedDirectory | None:
+        """Return what a name shows that is a directory which the host has removed, with staged work
+        in it: that stays staged.  None of any other.
+        """
+        entry = directory.entry.children.get(name) if directory.entry is not None and directory.entry.children else None
+        if entry is None or entry.base is None or entry.staged is not None or not has_work(entry):
+            return None
+        path, place = join(directory.path, name), self._after.place_of(entry.base)
+        if place is not None and place != slot:
+            self._anew.add(Keep(0, path, source=place))
+        return _ComposedDirectory(path, entry, None, slot if place is None else place)
 
     def _hide(self, path: RelPath, entry: Entry | None) -> None:
         """Hide what base will have at a name."""
@@ -313,7 +331,12 @@ class _Composing:
         st = self._base.lstat(thing.base)
         is_directory = stat.S_ISDIR(st.st_mode)
         place = self._after.place_of(thing.base)
-        if staged_for(self._second, self._base, st) is not None:  # a name that shows what is staged at another
+        staged = staged_for(self._second, self._base, st)
+        if staged is not None and not self._has_data(staged):  # as the host took its name: this one shows base's
+            if st.st_nlink > 1:
+                self._anew.refuse(path)
+            staged = None
+        if staged is not None:  # a name that shows what is staged at another
             if place is None:
                 self._anew.refuse(path)
             if place != slot:
@@ -331,6 +354,13 @@ class _Composing:
         if not is_directory:
             return None
         return _ComposedDirectory(path, thing.entry, thing.base, place)
+
+    def _has_data(self, staged: Staged) -> bool:
+        """Tell whether the data of a staged file is still there, should it be in base."""
+        if staged.origin is None or not stat.S_ISREG(os.lstat(self._store.path(staged.ino)).st_mode):
+            return True
+        st = self._base.look(staged.origin)
+        return st is not None and stat.S_ISREG(st.st_mode)
 
     def _show_staged(
         self,
