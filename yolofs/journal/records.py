@@ -29,7 +29,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
     versions.
     """
     ctime_ns: int = 0
-    """0 if it is not known, as in journals of earlier versions, or if a commit gives it another."""
+    """0 if it is not known, as in journals of earlier versions; :data:`NOTED_CTIME_NS` if a commit
+    gives it another.
+    """
     nlink: int = 0
     """How many names the file had; some filesystems tell 0.  0, too, if the ctime is not known."""
 
@@ -51,6 +53,10 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return now.ctime_ns != self.ctime_ns and (now.owner, now.nlink) == (self.owner, self.nlink)
 
 
+NOTED_CTIME_NS = 1
+"""Stands for a ctime that a commit gives and notes (:mod:`yolofs.store.restored`): no file has it,
+so any ctime that is not noted is the host's.
+"""
 NOTHING = Fingerprint(0, 0, 0)
 """Stands for a name at which base had nothing; no file has the number 0."""
 

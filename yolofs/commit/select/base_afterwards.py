@@ -11,7 +11,7 @@ import msgspec
 
 from yolofs.commit.plan.kept_objects import KeptAndStore, kept_of
 from yolofs.commit.plan.survivors import Survivors
-from yolofs.journal.records import Fingerprint, owner_of
+from yolofs.journal.records import NOTED_CTIME_NS, Fingerprint, owner_of
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
@@ -109,7 +109,8 @@ class BaseAfterwards:
             return known
         here = here if here is not None else self._base.lstat(rel)
         fingerprint = known if known is not None else self._base.fingerprint(here)
-        if self.place_of(rel) != rel:  # perhaps name by name, which changes the ctime of all that is in a directory
+        is_carried = self._is_carried(rel)
+        if is_carried or self.place_of(rel) != rel:
             fingerprint = msgspec.structs.replace(fingerprint, ctime_ns=0, nlink=0)
         change = self._change_of(rel)
         if change is None:
@@ -117,7 +118,28 @@ class BaseAfterwards:
         st = self._survivors.st(change)
         size = fingerprint.size if change.origin is not None else st.st_size
         keeps_owner = (st.st_uid, st.st_gid) == (here.st_uid, here.st_gid)  # else it may not be ours to give
-        return Fingerprint(st.st_mtime_ns, size, fingerprint.ino, owner_of(st) if keeps_owner else None)
+        is_known = keeps_owner or not (is_carried or stat.S_ISDIR(here.st_mode))  # or it is noted that it is not
+        after = Fingerprint(st.st_mtime_ns, size, fingerprint.ino, owner_of(st) if is_known else None)
+        if is_carried or not is_known:
+            return after
+        return msgspec.structs.replace(after, ctime_ns=NOTED_CTIME_NS, nlink=here.st_nlink)
+
+    def _is_carried(self, rel: RelPath) -> bool:
+        """Tell whether a directory moves with a thing of base in it, perhaps name by name, which
+        gives all in it a ctime that nobody notes.
+        """
+        place = self.place_of(rel)
+        if place is None:
+            return True
+        return any(self.place_of(above) != above for above in {split(rel)[0], split(place)[0]})
+
+    def directory_home(self, rel: RelPath) -> tuple[RelPath | None, Fingerprint | None]:
+        """Return the place and fingerprint of a directory of base that stays where it is; two Nones
+        of another, which may be made anew where it goes.
+        """
+        st = self._base.look(rel)
+        stays = st is not None and self.place_of(rel) == rel and not self._is_carried(rel)
+        return (rel, self.fingerprint(rel)) if stays else (None, None)
 
     def at_name(self, place: RelPath | None, name: bytes) -> tuple[Entry | None, RelPath | None]:
         """Return what base has at a name afterwards: an entry of the first tree, or the base path

@@ -454,6 +454,8 @@ class _Composing:
                 home = None  # by a number that nobody knows yet; what it arrives with is noted
             elif home is not None:
                 fingerprint = self._after.fingerprint(staged.home, staged.base)
+        if is_directory and staged.home is not None and staged.home == place:
+            home, fingerprint = self._after.directory_home(staged.home)
         if staged.links and home is None:
             self._anew.refuse(path)
         if home is None and not is_directory:

@@ -166,7 +166,8 @@ class StagedAnew:
         if stat.S_ISDIR(st.st_mode):
             ino = self.copy(thing.base, data=False)
             touched = thing.entry.touched_ns if thing.entry is not None else 0
-            self.add(Keep(0, path, ino, origin=place, touched_ns=touched))
+            home, fingerprint = self._after.directory_home(thing.base)
+            self.add(Keep(0, path, ino, origin=place, home=home, base=fingerprint, touched_ns=touched))
             return
         is_copied = self._after.goes_to_another_device(thing.base, place)  # to a number that nobody knows yet
         if st.st_nlink > 1 and is_copied:
