@@ -53,6 +53,8 @@ def has_changed(
         # has now
         if staged.origin is None or base.number(st) != staged.base.ino:
             return True
+        if (st.st_ino, st.st_ctime_ns) in unset:
+            return False
         may_have_others = staged.base.ctime_ns not in (0, st.st_ctime_ns) and not _is_known(st, restored)
         if may_have_others and _has_others_attributes(base.path(staged.home), st, store.path(staged.ino)):
             return True

@@ -16,7 +16,16 @@ import msgspec
 
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.kept_copies import Ctimes, KeptCopy
-from yolofs.commit.plan.plan import Create, Duplicate, Plan, Remove, Rewrite, SetMetadata, directories_made
+from yolofs.commit.plan.plan import (
+    Create,
+    Duplicate,
+    FinishDirectory,
+    Plan,
+    Remove,
+    Rewrite,
+    SetMetadata,
+    directories_made,
+)
 from yolofs.paths import ROOT, RelPath, join
 from yolofs.store.restored import InodeCtime, by_names
 from yolofs.system.plain_files import read_note, replace_note
@@ -24,7 +33,7 @@ from yolofs.system.plain_files import read_note, replace_note
 _NOTE = b"parting"
 """In a commit's directory: what files were before copies took the place of names of theirs."""
 _MOST_BYTES = 1 << 30
-_GIVES_LOOKS = (Create, Duplicate, Rewrite, SetMetadata)
+_GIVES_LOOKS = (Create, Duplicate, Rewrite, SetMetadata, FinishDirectory)
 
 
 class FileBefore(msgspec.Struct, frozen=True, array_like=True):
