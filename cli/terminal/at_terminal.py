@@ -7,6 +7,8 @@ import os
 import select
 import signal
 import subprocess
+import sys
+import termios
 from collections.abc import Iterator, Mapping, Sequence
 
 from yolofs.cli.output import say
@@ -21,8 +23,9 @@ def run_at_terminal(command: str, words: Sequence[bytes], environment: Mapping[s
     """Run a command line of the user's, with some more words at its end; return its exit code, or
     the negative number of the signal that ended it.
 
-    Blocks until it ends.  If it stops itself, we stop like it, so that the shell around has the
-    terminal again and lets both go on.
+    Blocks until it ends.  What was typed meanwhile and the program has not read is lost: it would
+    answer a question that nobody has seen.  If the program stops itself, we stop like it, so
+    that the shell around has the terminal again and lets both go on.
     """
     with subprocess.Popen(["/bin/sh", "-c", f'{command} "$@"', "sh", *words], env=environment) as process:
         try:
@@ -33,10 +36,18 @@ def run_at_terminal(command: str, words: Sequence[bytes], environment: Mapping[s
                         for pid in stopped:
                             with contextlib.suppress(OSError):
                                 os.kill(pid, signal.SIGCONT)
-            return process.wait()
+            code = process.wait()
+            _forget_what_was_typed()
+            return code
         except BaseException:
             process.kill()
             raise
+
+
+def _forget_what_was_typed() -> None:
+    """Have the terminal drop what nobody has read yet, if stdin is one."""
+    with contextlib.suppress(OSError, ValueError, termios.error):
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def _its_processes(pid: int) -> Iterator[int]:

@@ -370,6 +370,20 @@ def test_a_tool_that_touches_nothing_selects_everything(yolofs: Program, view: P
     assert not (yolofs.project / "gone").exists()
 
 
+def test_what_is_typed_while_the_tool_goes_on_answers_no_question(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    tool = script(tmp_path, f"echo started; until [ -e {tmp_path}/over ]; do sleep 0.05; done")
+    with Terminal(yolofs.project, ["review", "--tool", tool]) as terminal:
+        terminal.wait_for("started")
+        terminal.type("c\ny\n")
+        terminal.wait_for("c\ny\n")  # the terminal has taken it in
+        (tmp_path / "over").touch()
+        terminal.wait_for("[q]uit")
+        terminal.type("q\n")
+        assert terminal.wait() == 0
+        assert "nothing done" in terminal.text
+    assert (yolofs.project / "a.txt").read_text() == LINES
+
+
 def test_a_tool_that_is_not_there_is_said_to_be_not_there(yolofs: Program, view: Path) -> None:
     with Terminal(yolofs.project, ["review", "--tool", "no-such-tool --wait"]) as terminal:
         assert terminal.wait() == 1
