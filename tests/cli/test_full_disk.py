@@ -121,9 +121,13 @@ def test_a_review_on_a_full_disk_says_where_to_make_room_and_goes_on_then(progra
     with program.mounted(), Terminal(program.project, ["review"], size=(100, 24), EDITOR="true") as terminal:
         terminal.wait_for_screen("+changed")
         disk.fill()
-        for keys in ("a\r", "le"):
-            terminal.type(keys)
-            terminal.wait_for_screen("No space left on device (yolofs keeps its files in ", "make room there")
+        full = "No space left on device (yolofs keeps its files in ", "make room there"
+        terminal.type("a\r")
+        terminal.wait_for_screen(*full)
+        terminal.type("l")
+        terminal.wait_for_screen("+changed", gone=full[1])  # else what comes next is not told from it
+        terminal.type("e")
+        terminal.wait_for_screen(*full)
         disk.make_room()
         terminal.type("h\r")
         terminal.wait_for_screen("enter commits")

@@ -31,6 +31,18 @@ def staged_for(tree: Tree, base: Base, st: os.stat_result) -> Staged | None:
     return staged if staged is not None and _is_home_of(staged, base, st) else None
 
 
+def has_data(staged: Staged, base: Base, st: os.stat_result) -> bool:
+    """Tell whether what is staged, with the attributes ``st`` in the store, still has its data,
+    should that be in base.
+
+    Where the host has taken it, what another name of base leads to shows base's file.
+    """
+    if staged.origin is None or not stat.S_ISREG(st.st_mode):
+        return True
+    there = base.look(staged.origin)
+    return there is not None and stat.S_ISREG(there.st_mode)
+
+
 def key_for(tree: Tree, base: Base, st: os.stat_result) -> int | None:
     """Return what is :attr:`~yolofs.state.tree.Staged.key` of a base file once it is copied up, if
     it has several names.

@@ -51,6 +51,8 @@ class BaseAfterwards:
         self._store = store
         self._kept = kept
         self._survivors = survivors
+        self._domains: dict[RelPath, RenameDomain] = {}
+        """Of directories of base that were asked for."""
         self._homes = {rel: home for rel, home in homes.items() if self._stays_on_its_device(home.place, home.path)}
         self._renamed = {home.place for home in self._homes.values()}
 
@@ -252,6 +254,8 @@ class BaseAfterwards:
         while above:
             shown, there = self._first.resolve(above), self._base.look(above)
             if shown is not None and shown.base == above and there is not None:
-                return rename_domain(self._base.path(above))
+                break
             above = split(above)[0]  # it is made or moved there, to the device of the one above
-        return rename_domain(self._base.path(ROOT))
+        if above not in self._domains:
+            self._domains[above] = rename_domain(self._base.path(above))
+        return self._domains[above]

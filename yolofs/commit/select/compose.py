@@ -28,7 +28,7 @@ from yolofs.commit.select.staged_anew import ComposedRest, ShownName, StagedAnew
 from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
-from yolofs.state.hard_links import staged_for
+from yolofs.state.hard_links import has_data, staged_for
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store, gone_on_failure
@@ -332,7 +332,7 @@ class _Composing:
         is_directory = stat.S_ISDIR(st.st_mode)
         place = self._after.place_of(thing.base)
         staged = staged_for(self._second, self._base, st)
-        if staged is not None and not self._has_data(staged):  # as the host took its name: this one shows base's
+        if staged is not None and not has_data(staged, self._base, os.lstat(self._store.path(staged.ino))):
             if st.st_nlink > 1:
                 self._anew.refuse(path)
             staged = None
@@ -354,13 +354,6 @@ class _Composing:
         if not is_directory:
             return None
         return _ComposedDirectory(path, thing.entry, thing.base, place)
-
-    def _has_data(self, staged: Staged) -> bool:
-        """Tell whether the data of a staged file is still there, should it be in base."""
-        if staged.origin is None or not stat.S_ISREG(os.lstat(self._store.path(staged.ino)).st_mode):
-            return True
-        st = self._base.look(staged.origin)
-        return st is not None and stat.S_ISREG(st.st_mode)
 
     def _show_staged(
         self,
